@@ -81,10 +81,8 @@ type Traits struct {
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
 
-	// Trampolines are what a site begins with while a kernel arms it without a breakpoint, and
-	// Disarmed what it begins with afterwards, where the file has the marked NOP of a header.
-	Trampolines [][]byte
-	Disarmed    []byte
+	// Second is of sites of two NOPs, of which Linux arms the second.
+	Second SecondNop
 
 	// Nops are the NOPs that headers of user space put where a probe is, as they
 	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
@@ -102,6 +100,12 @@ type Traits struct {
 
 // WordSize returns the size of an address in bytes.
 func (t *Traits) WordSize() int { return t.Model.Pointer }
+
+// SecondNop has what sites of two NOPs begin with, in memory.
+type SecondNop struct {
+	Nops  [][]byte // that headers of user space have; disarmed, they may have other operands
+	Armed [][]byte // with a breakpoint or a call in place of the second
+}
 
 // Sizes are lengths of code in bytes.
 type Sizes struct {

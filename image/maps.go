@@ -1,9 +1,14 @@
 package image
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Mapping is a part of a process's memory: a line of /proc/PID/maps (proc(5)).
@@ -76,4 +81,37 @@ func parseMapping(line string) (m Mapping, ok bool) {
 		m.Path, m.Deleted = strings.CutSuffix(m.Path, deleted)
 	}
 	return m, m.Start < m.End
+}
+
+// ErrNoMemory is of a process that has ended, or is a thread of the kernel.
+var ErrNoMemory = errors.New("has no memory of its own")
+
+// MappedCode returns the paths of the files whose code a process has mapped, each once, below the root
+// of this process. Files without a name are left out.
+func MappedCode(pid int) ([]string, error) {
+	p := &Process{pid: pid, dir: fmt.Sprintf("/proc/%d", pid)}
+	text, err := os.ReadFile(p.dir + "/maps")
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), err == nil && len(text) == 0:
+		return nil, ErrNoMemory
+	case err != nil:
+		return nil, p.openError(err)
+	}
+	maps, err := parseMaps(string(text))
+	if err != nil {
+		return nil, p.error(err)
+	}
+	root := ""
+	if own, err := os.Stat("/"); err == nil {
+		if info, err := os.Stat(p.dir + "/root/"); err == nil && !os.SameFile(own, info) {
+			root = p.dir + "/root"
+		}
+	}
+	var files []string
+	for _, m := range maps {
+		if path := root + m.Path; m.Executable && m.file.inode != 0 && !m.Deleted && !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
+	return files, nil
 }

@@ -83,12 +83,18 @@ var traits = arch.Traits{
 	},
 	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
-	Trampolines: [][]byte{
-		{x86.OpNop, 0xcc}, // nop; int3
-		{x86.OpNop, 0x48, 0x8d, 0x64, 0x24, 0x80, x86.OpCall}, // nop; lea -0x80(%rsp),%rsp; call
+	Second: arch.SecondNop{
+		Nops: [][]byte{
+			nopNop10[:6], // Linux 7.3 leaves the distance of its call in the operand
+			{x86.OpNop, 0x0f, 0x1f, 0x44, 0x00, 0x00}, // nop; nopl 0(%rax,%rax,1)
+		},
+		Armed: [][]byte{
+			{x86.OpNop, 0xcc}, // nop; int3
+			{x86.OpNop, 0x48, 0x8d, 0x64, 0x24, 0x80, x86.OpCall}, // nop; lea -0x80(%rsp),%rsp; call
+			{x86.OpNop, x86.OpCall},                               // nop; call, of Linux 6.18
+		},
 	},
-	Disarmed: nopNop10[:6],     // Linux 7.3 leaves the distance of the call in the operand
-	Nops:     [][]byte{{0x90}}, // nop
+	Nops: [][]byte{{0x90}}, // nop
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	},

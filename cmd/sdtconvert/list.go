@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -22,8 +24,10 @@ type listSettings struct {
 	verbose         bool
 	json            bool
 	pid             int
+	system          bool
+	jobs            int // threads, for system
 	layout, section string
-	files           []string // unless pid is given
+	files           []string // unless pid or system is given
 }
 
 // The flags of list that no other command has.
@@ -42,6 +46,12 @@ address, its symbol and its value, which is above 0 while it is.`}
 		help: "list what is loaded in a process (Linux)",
 		manual: `List what is loaded in a running process, at the addresses of its memory, with the
 state of each site there.
+Linux only.`}
+	listSystemOption = &option{name: "system",
+		help: "list what processes have mapped, and the libraries of this system (Linux)",
+		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
+/usr/lib* and /usr/local/lib*, by path.
+What could not be read is counted, with the reasons.
 Linux only.`}
 	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
 	moduleOption       = &option{name: "module", letter: "m", value: "GLOB", help: "only probes whose module matches"}
@@ -63,11 +73,11 @@ An argument is a description if it has a colon and is not the name of a file.`}
 // listCommand lists the probes of images and processes.
 var listCommand = &command{
 	name: "list", synopsis: "list [flags] IMAGE...", brief: "list the probes of objects, archives, programs, libraries, kernels and processes",
-	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]"},
+	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]", "sdtconvert list [flags] --system [PROBE...]"},
 	text: `Lists the probes that objects, archives, linked images or a running process have
-records of, each with the function that holds its sites, as dtrace -l does.`,
+records or notes of, each with the function that holds its sites, as dtrace -l does.`,
 	groups: []group{
-		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption}},
+		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listSystemOption}},
 		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
 			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
 		}},
@@ -93,6 +103,11 @@ func (p *program) list(s *listSettings, process bool, args []string) (bool, erro
 	if s.pid != 0 {
 		return out.close(listing.Process(s.pid, &s.Options, out.print))
 	}
+	if s.system {
+		unread, err := listing.System(&s.Options, s.jobs, out.print)
+		out.unread = unread
+		return out.close(err)
+	}
 	for _, file := range s.files {
 		listing.File(file, &s.Options, out.print)
 	}
@@ -101,11 +116,12 @@ func (p *program) list(s *listSettings, process bool, args []string) (bool, erro
 
 // listFlags defines the flags of list.
 func listFlags(f *pflag.FlagSet) *listSettings {
-	s := &listSettings{}
+	s := &listSettings{jobs: runtime.GOMAXPROCS(0)}
 	defineShown(f, &s.Options.Options)
 	listVerboseOption.bool(f, &s.verbose)
 	listJSONOption.bool(f, &s.json)
 	listPIDOption.int(f, &s.pid, 0)
+	listSystemOption.bool(f, &s.system)
 	providerGlobOption.string(f, &s.Filter.All.Provider, "")
 	moduleOption.string(f, &s.Filter.All.Module, "")
 	functionOption.string(f, &s.Filter.All.Function, "")
@@ -137,9 +153,13 @@ func (s *listSettings) validate(process bool, args []string) (err error) {
 	switch {
 	case process && s.pid <= 0:
 		return usagef("--pid %d is not a process", s.pid)
+	case process && s.system:
+		return usagef("--pid and --system exclude each other")
 	case process && len(s.files) > 0:
 		return usagef("--pid takes no files, and %s is given", s.files[0])
-	case !process && len(s.files) == 0:
+	case s.system && len(s.files) > 0:
+		return usagef("--system takes no files, and %s is given", s.files[0])
+	case !process && !s.system && len(s.files) == 0:
 		return usagef("no file is given")
 	case s.json && s.verbose:
 		return usagef("--json and -v exclude each other")
@@ -187,7 +207,8 @@ type listPrinter struct {
 	*listSettings
 	w, stderr io.Writer
 	listings  []*listing.Listing // for JSON
-	printed   int                // probes
+	unread    []listing.Unread
+	printed   int // probes
 	failed    bool
 	err       error
 }
@@ -250,6 +271,9 @@ func printSite(w io.Writer, s *listing.Site) {
 	for _, f := range s.Inlines {
 		message.Line(w, "        inline %s  %s", f.Function, message.OrDash(f.Source))
 	}
+	if s.Operands != "" {
+		message.Line(w, "        operands %s", s.Operands)
+	}
 	if s.Semaphore != nil {
 		printSemaphore(w, s.Semaphore)
 	}
@@ -269,10 +293,13 @@ func printSemaphore(w io.Writer, s *listing.Semaphore) {
 
 // close ends the output, and reports whether anything failed.
 func (p *listPrinter) close(err error) (bool, error) {
+	for _, u := range p.unread {
+		message.Warning(p.stderr, fmt.Errorf("%d not read: %s", u.Count, u.Reason))
+	}
 	if p.json && (err == nil || len(p.listings) > 0) {
 		enc := json.NewEncoder(p.w)
 		enc.SetIndent("", "  ")
-		p.err = errors.Join(p.err, enc.Encode(listing.Document{Version: listing.Version, Images: p.listings}))
+		p.err = errors.Join(p.err, enc.Encode(listing.Document{Version: listing.Version, Images: p.listings, Unread: p.unread}))
 	}
 	if p.printed == 0 && !p.failed && err == nil {
 		err = errors.New("no probe matches")

@@ -96,7 +96,7 @@ func (c *fileChecker) noteSite(s *noteSite) error {
 			return err
 		}
 	}
-	found, err := c.states.OfNote(s.at)
+	found, err := c.states.StateOfNote(s.at)
 	if err != nil {
 		return err
 	}

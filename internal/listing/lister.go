@@ -3,6 +3,7 @@ package listing
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -23,16 +24,26 @@ type lister struct {
 	out        *Listing
 	byName     map[key]*Probe
 	states     *sitestate.Reader
-	semaphores *semaphores                   // nil unless wanted
-	warned     bool                          // of the prefix of probe objects
-	unrecorded map[image.Addr]unrecordedSite // by site: the sites without a record
+	semaphores *semaphores // nil unless wanted
+	warned     bool        // of the prefix of probe objects
 }
 
-// unrecordedSite is what a note says of a site, or DTrace's object format.
-type unrecordedSite struct {
-	linkerset.Probe
-	dof bool
+// site is a site of a probe, of a record or of what describes one without.
+type site struct {
+	linkerset.Entry
+	source source
+	probe  linkerset.Probe // unless the source is a record
+	note   *stapnotes.Note // nil for none
 }
+
+// source is what describes a site.
+type source uint8
+
+const (
+	recorded source = iota
+	noted
+	inDOF // DTrace's object format
+)
 
 // key is what makes a probe one line.
 type key struct{ provider, module, function, name string }
@@ -45,7 +56,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
 		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[key]*Probe{},
-		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), unrecorded: map[image.Addr]unrecordedSite{},
+		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names),
 	}
 	entries, found, err := l.records()
 	if err != nil {
@@ -59,8 +70,8 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err != nil {
 		return err
 	}
-	entries = l.withUnrecorded(entries, notes, probes)
-	if !found && len(entries)+len(out.Errors) == 0 {
+	sites := l.sites(entries, notes, probes)
+	if !found && len(sites)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
 	if err := l.warnOfOthers(); err != nil {
@@ -77,10 +88,10 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		for _, fault := range faults {
 			o.Warn(fault)
 		}
-		l.semaphores = newSemaphores(code, memory, l.states, notes)
+		l.semaphores = &semaphores{code: code, memory: memory, states: l.states}
 	}
-	for i := range entries {
-		if err := l.add(&entries[i]); err != nil {
+	for i := range sites {
+		if err := l.add(&sites[i]); err != nil {
 			return err
 		}
 	}
@@ -112,70 +123,77 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 	return probes, err
 }
 
-// withUnrecorded adds the sites that have no record, and sorts all: those that have a note, as
-// headers of provider files make them, and those in DTrace's object format. A note whose
-// code is not a disabled form names no site of this program's: SystemTap's header has
-// others.
-func (l *lister) withUnrecorded(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
-	listed := map[image.Addr]bool{}
-	for i := range entries {
-		listed[entries[i].Site] = true
+// sites returns the sites of records, of notes and of DTrace's object format, sorted, each probe of a
+// site once. Headers of others make notes without records, and linkers fold functions of several
+// probes together.
+func (l *lister) sites(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []site {
+	var sites []site
+	atRecord := map[image.Addr]int{} // indexes of sites
+	for _, e := range entries {
+		atRecord[e.Site] = len(sites)
+		sites = append(sites, site{Entry: e})
 	}
-	addSite := func(site image.Addr, kind arch.Kind, what unrecordedSite) {
-		listed[site] = true
-		l.unrecorded[site] = what
-		entries = append(entries, linkerset.Entry{Kind: kind, Site: site})
+	type probeAt struct {
+		at             image.Addr
+		provider, name string
 	}
-	for _, n := range notes {
-		site := n.Site.Addr.Add(l.code.Base)
-		if n.Site.Undefined || listed[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
-			continue
+	listed := map[probeAt]bool{}
+	for i := range notes {
+		n := &notes[i]
+		at := n.Site.Addr.Add(l.code.Base)
+		key := probeAt{at, n.Provider, n.Name}
+		if k, ok := atRecord[at]; ok {
+			sites[k].note = n
+		} else if !n.Site.Undefined && !listed[key] {
+			listed[key] = true
+			sites = append(sites, site{
+				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, source: noted, note: n,
+				probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)},
+			})
 		}
-		addSite(site, arch.Probe, unrecordedSite{Probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}})
+	}
+	described := map[image.Addr]bool{}
+	for i := range sites {
+		described[sites[i].Site] = true
 	}
 	for _, p := range probes {
-		what := unrecordedSite{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
+		probe := linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}
 		for _, s := range p.Sites {
-			if site := s.Addr.Add(l.code.Base); !listed[site] {
-				addSite(site, s.Kind, what)
+			if at := s.Addr.Add(l.code.Base); !described[at] {
+				sites = append(sites, site{Entry: linkerset.Entry{Kind: s.Kind, Site: at}, source: inDOF, probe: probe})
 			}
 		}
 	}
-	linkerset.Sort(entries)
-	return entries
-}
-
-// probe returns what a record leads to, or a note says.
-func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
-	if t, ok := l.unrecorded[e.Site]; ok {
-		return t.Probe, nil
-	}
-	return l.probes.Lookup(e.Probe)
+	slices.SortStableFunc(sites, func(a, b site) int { return a.Site.Compare(b.Site) })
+	return sites
 }
 
 // add puts a site into the line of its probe.
-func (l *lister) add(e *linkerset.Entry) error {
-	probe, err := l.probe(e)
-	if err != nil {
-		return err
-	}
-	if err := l.warnOfPrefix(e, &probe); err != nil {
-		return err
+func (l *lister) add(e *site) error {
+	probe := e.probe
+	if e.source == recorded {
+		var err error
+		if probe, err = l.probes.Lookup(e.Probe); err != nil {
+			return err
+		}
+		if err := l.warnOfPrefix(&e.Entry, &probe); err != nil {
+			return err
+		}
 	}
 	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
 	if p.Module == "" {
 		p.Module = l.code.Module
 	}
 	place := l.code.Function(e.Site)
-	dof := l.unrecorded[e.Site].dof // which names the function also where symbols are stripped
-	if p.Function == "" || dof && place.Known() && !place.NoSymbol {
+	// DTrace's object format names the function also where symbols are stripped.
+	if p.Function == "" || e.source == inDOF && place.Known() && !place.NoSymbol {
 		p.Function = message.OrDash(place.Function)
 	}
 	if !l.Filter.match(&p) {
 		return nil
 	}
-	if !place.Known() && !dof {
-		l.fault(e, "no function holds this site of %s", p.String())
+	if !place.Known() && e.source == recorded {
+		l.fault(&e.Entry, "no function holds this site of %s", p.String())
 	}
 	l.code.Complete(&place)
 	site, err := l.site(e, &p, place)
@@ -221,22 +239,32 @@ func (l *lister) fault(e *linkerset.Entry, format string, args ...any) {
 	l.out.fail(fmt.Errorf("%s: %s: %w", l.memory.Name(), l.memory.Place(e.Site), fmt.Errorf(format, args...)))
 }
 
-func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, error) {
+func (l *lister) site(e *site, p *Probe, place locate.Place) (Site, error) {
 	s := Site{Address: fmt.Sprintf("%#x", e.Site.Offset), Place: place}
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	stateOf := l.states.StateOf
-	if l.unrecorded[e.Site].dof {
-		stateOf = l.states.StateOfDOF
-	}
-	found, err := stateOf(e)
+	found, err := l.state(e)
 	s.Kind, s.State = found.Kind, found.State
-	if s.State == sitestate.Unknown {
+	if e.note != nil {
+		s.Operands = e.note.Args
+	}
+	if s.State == sitestate.Unknown && e.source != noted {
 		text := sitestate.CodeAround(l.memory, e.Site)
-		l.fault(e, "this site of %s %s", p.String(), found.Unexplained(text.At(e.Site.Offset, 4)))
+		l.fault(&e.Entry, "this site of %s %s", p.String(), found.Unexplained(text.At(e.Site.Offset, 4)))
 	}
 	return s, err
+}
+
+// state returns what is at a site.
+func (l *lister) state(e *site) (sitestate.Site, error) {
+	switch e.source {
+	case noted:
+		return l.states.StateOfNote(e.Site)
+	case inDOF:
+		return l.states.StateOfDOF(&e.Entry)
+	}
+	return l.states.StateOf(&e.Entry)
 }
 
 // otherLayouts returns the layouts of records in sections of names that are not asked for.

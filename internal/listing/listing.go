@@ -19,6 +19,7 @@ const Version = 1
 type Document struct {
 	Version int        `json:"version"`
 	Images  []*Listing `json:"images"`
+	Unread  []Unread   `json:"unread,omitempty"` // of a whole system
 }
 
 // Listing is what one image says of its probes.
@@ -54,6 +55,8 @@ type Site struct {
 	locate.Place
 	Kind  string `json:"kind"`  // as arch.Describe has it
 	State string `json:"state"` // as package sitestate has it
+	// Operands say where the arguments are, as the site's note has them; "" without a note.
+	Operands string `json:"operands,omitempty"`
 	// Semaphore is the one that tracers raise for the site, or that an is-enabled test
 	// loads; nil where there is none.
 	Semaphore *Semaphore `json:"semaphore,omitempty"`

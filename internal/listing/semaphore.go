@@ -9,7 +9,6 @@ import (
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
-	"sdtconvert/linkerset"
 )
 
 // semaphores finds the semaphores of the sites in one image: of probe calls by their notes, of is-enabled
@@ -18,34 +17,24 @@ type semaphores struct {
 	code   *locate.Code
 	memory image.Image
 	states *sitestate.Reader
-	byNote map[image.Addr]image.Ref // by site, as memory has it
-}
-
-func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Reader, notes []stapnotes.Note) *semaphores {
-	s := &semaphores{code: code, memory: memory, states: states, byNote: map[image.Addr]image.Ref{}}
-	for _, n := range notes {
-		if !n.Semaphore.Null() {
-			s.byNote[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
-		}
-	}
-	return s
 }
 
 // lookup returns the semaphore of a site, nil for none.
-func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
-	if s == nil {
+func (s *semaphores) lookup(e *site) (*Semaphore, error) {
+	switch {
+	case s == nil:
 		return nil, nil
-	}
-	ref, ok := s.byNote[e.Site]
-	if e.Kind == arch.Enabled {
-		var err error
-		if ref, ok, err = s.states.Semaphore(e); err != nil {
+	case e.Kind == arch.Enabled:
+		ref, ok, err := s.states.Semaphore(&e.Entry)
+		if err != nil || !ok {
 			return nil, err
 		}
-	}
-	if !ok {
+		return s.show(ref)
+	case e.note == nil || e.note.Semaphore.Null():
 		return nil, nil
 	}
+	ref := e.note.Semaphore
+	ref.Addr = ref.Addr.Add(s.code.Base)
 	return s.show(ref)
 }
 

@@ -77,7 +77,7 @@ func ofNote(im image.Image, states *sitestate.Reader, n *stapnotes.Note) (Site, 
 		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
 		Probe: n.ID(), Note: note,
 	}
-	found, err := states.OfNote(n.Site.Addr)
+	found, err := states.StateOfNote(n.Site.Addr)
 	if err != nil {
 		return Site{}, err
 	}

@@ -102,25 +102,28 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
 	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
+	linked, hasForm := r.linked(e, disabled)
+	if hasForm {
+		if state := r.optimised(e, text); state != Unknown {
+			return Site{Kind: arch.Describe(e.Kind, linked.Form), State: state}, nil
+		}
+	}
 	if form, ok := disabled(text, at, e.Kind); ok {
 		s.Kind = arch.Describe(e.Kind, form.Form)
 		var err error
 		if s.State, s.To, err = r.stateOf(r.memory, text, e, form); err != nil || s.State == Disabled {
 			return s, err
 		}
-		if linked, ok := r.linked(e, disabled); ok && !bytes.Equal(linked.Code, form.Code) {
+		if hasForm && !bytes.Equal(linked.Code, form.Code) {
 			return Site{Kind: arch.Describe(e.Kind, linked.Form), State: Armed}, nil
 		}
 		return s, nil
 	}
-	linked, ok := r.linked(e, disabled)
-	if ok {
+	if hasForm {
 		s.Kind = arch.Describe(e.Kind, linked.Form)
 	}
 	switch live := m.Live(text, at); {
-	case ok && m.Traits().Disarmed != nil && isThere(m.Traits().Disarmed):
-		s.State = Disabled
-	case slices.ContainsFunc(m.Traits().Breakpoints, isThere), ok && slices.ContainsFunc(m.Traits().Trampolines, isThere), live && ok:
+	case slices.ContainsFunc(m.Traits().Breakpoints, isThere), live && hasForm:
 		s.State = Armed
 	case live:
 		s.State = Live
@@ -128,31 +131,51 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 	return s, nil
 }
 
+// optimised returns the state of a site that a kernel may arm behind its first byte; Unknown for
+// others.
+func (r *Reader) optimised(e *linkerset.Entry, text arch.Text) string {
+	second, at := r.memory.Machine().Traits().Second, e.Site.Offset
+	file := CodeAround(r.file, r.inFile(e.Site))
+	isIn := func(t arch.Text, at uint64, codes [][]byte) bool {
+		return slices.ContainsFunc(codes, func(b []byte) bool { return bytes.Equal(t.At(at, len(b)), b) })
+	}
+	switch {
+	case !isIn(file, at-r.base, second.Nops):
+		return Unknown
+	case isIn(text, at, second.Armed):
+		return Armed
+	case isIn(text, at, second.Nops):
+		return Disabled
+	}
+	return Unknown
+}
+
+// inFile returns where the file has a site of memory.
+func (r *Reader) inFile(site image.Addr) image.Addr {
+	return image.Addr{Section: site.Section, Offset: site.Offset - r.base}
+}
+
 // linked returns the disabled form that the file has of a site in memory.
 func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, bool) {
-	at := image.Addr{Section: e.Site.Section, Offset: e.Site.Offset - r.base}
+	at := r.inFile(e.Site)
 	return disabled(CodeAround(r.file, at), at.Offset, e.Kind)
 }
 
-// IsDisabled reports whether a file has a disabled form of a probe call at an address, or
-// what may be one.
-func IsDisabled(file image.Image, at image.Addr) bool {
-	_, ok := file.Machine().Disabled(CodeAround(file, at), at.Offset, arch.Probe)
-	return ok
-}
-
-// OfNote returns what is at the site of a probe call, in the file, that only a note
-// describes. Headers of user space put a NOP there, which need be no disabled form: it is
-// Disabled all the same.
-func (r *Reader) OfNote(at image.Addr) (Site, error) {
-	text := CodeAround(r.file, at)
-	isThere := func(nop []byte) bool { return bytes.Equal(text.At(at.Offset, len(nop)), nop) }
-	if slices.ContainsFunc(r.file.Machine().Traits().Nops, isThere) {
-		return Site{Kind: arch.Describe(arch.Probe, arch.Call), State: Disabled}, nil
-	}
-	linked := *r
-	linked.memory, linked.base = r.file, 0
-	return linked.StateOf(&linkerset.Entry{Kind: arch.Probe, Site: at})
+// StateOfNote is StateOf for the site of a probe call that only a note describes. Headers of user
+// space put a NOP there, which need not be a disabled form.
+func (r *Reader) StateOfNote(at image.Addr) (Site, error) {
+	m := r.file.Machine()
+	return r.lookup(&linkerset.Entry{Kind: arch.Probe, Site: at}, func(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
+		if site, ok := m.Disabled(t, at, kind); ok {
+			return site, true
+		}
+		for _, nop := range m.Traits().Nops {
+			if code := t.At(at, len(nop)); bytes.Equal(code, nop) {
+				return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
+			}
+		}
+		return arch.Site{}, false
+	})
 }
 
 // shownBytes is how many bytes messages show of a site.
