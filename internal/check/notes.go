@@ -52,7 +52,9 @@ func (c *fileChecker) notes() error {
 	c.noteSections(notes, len(faults) > 0)
 	c.noteAt = notesBySite(notes)
 	c.noteTraits(notes)
-	c.findNoteSites(notes)
+	if err := c.findNoteSites(notes); err != nil {
+		return err
+	}
 	if err := c.checkNoteSites(); err != nil {
 		return err
 	}

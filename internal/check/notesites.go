@@ -1,6 +1,7 @@
 package check
 
 import (
+	"debug/elf"
 	"maps"
 	"slices"
 
@@ -26,11 +27,11 @@ func (s *noteSite) ids() []string {
 	return ids
 }
 
-// findNoteSites collects them, sorted. Some images keep notes of functions that the linker has
-// dropped. If such an address is not that of code, it is not a site; if what the linker has
-// left of it leads into other code, it is taken for one, whose state is unknown.
-func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
-	recorded := c.recordedSites()
+// findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some
+// images keep notes of functions that the linker has dropped: what it has left of an address is
+// below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
+func (c *fileChecker) findNoteSites(notes []stapnotes.Note) error {
+	recorded, lowest := c.recordedSites(), c.lowestCode()
 	type probeAt struct {
 		at image.Addr
 		id string
@@ -40,6 +41,12 @@ func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 		n := &notes[i]
 		at := n.Site.Addr
 		key := probeAt{at, n.ID()}
+		if !n.Site.Undefined && at.Offset >= lowest && !c.code.Image.Executable(at) && !seen[key] {
+			seen[key] = true
+			if err := c.add(StrayNote, at, shownID(n.Provider, n.Name), "a note names this address, which is not code"); err != nil {
+				return err
+			}
+		}
 		if n.Site.Undefined || recorded[at] || seen[key] || !c.hasCode(at) {
 			continue
 		}
@@ -50,6 +57,19 @@ func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 		found[at].notes = append(found[at].notes, n)
 	}
 	c.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return a.at.Compare(b.at) })
+	return nil
+}
+
+// lowestCode returns the lowest address of code in an image, 0 in an object.
+func (c *fileChecker) lowestCode() uint64 {
+	lowest := uint64(0)
+	for i := range c.Object.Sections {
+		s := &c.Object.Sections[i]
+		if !c.relocatable() && s.Flags&elf.SHF_EXECINSTR != 0 && (lowest == 0 || s.Addr < lowest) {
+			lowest = s.Addr
+		}
+	}
+	return lowest
 }
 
 // hasCode reports whether code is at an address, and in the file: a separate debug file has
@@ -109,8 +129,7 @@ func (c *fileChecker) noteSite(s *noteSite) error {
 			c.unclear = append(c.unclear, unclearSite{s.at, probe, found})
 			return nil
 		}
-		text := sitestate.CodeAround(c.code.Image, s.at)
-		return c.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", text.At(s.at.Offset, 4))
+		return c.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", sitestate.CodeAt(c.code.Image, s.at))
 	}
 	return nil
 }

@@ -120,6 +120,20 @@ func TestBrokenNoteSites(t *testing.T) {
 	})
 }
 
+// A note may name data.
+func TestStrayNotes(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("stray.s", noteMacro+".data\n.balign 8\n1: .dc.a 0\nnote sold\n")
+		b.write("main.c", "int main(void) { return 0; }\n")
+		b.run(b.machine.Tool("as"), "-o", "stray.o", "stray.s")
+		b.compile("main.o", "main.c")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "main.o", "stray.o", "-no-pie")
+			b.finds([]string{"stray-note prog  app:::sold"}, "--allow=no-probes", "prog")
+		})
+	})
+}
+
 // noteMacro makes a note of what is at 1.
 const noteMacro = `
 .macro note name

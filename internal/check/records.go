@@ -136,8 +136,7 @@ type unclearSite struct {
 
 // unknown reports a site whose state is unknown.
 func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
-	text := sitestate.CodeAround(c.code.Image, at)
-	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
+	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sitestate.CodeAt(c.code.Image, at)))
 }
 
 // reportUnclear reports the unclear sites that were not found to be calls of stubs.

@@ -86,6 +86,9 @@ var (
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
 		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
 		"Link the notes as they were made."}
+	StrayNote = &Rule{"stray-note", Note, "a note names an address that is not code",
+		"A tool has written over the note or moved the code. Tracers list a probe that is never reached.",
+		"Link the notes as they were made, and move code with prelink alone."}
 	UnreadArgument = &Rule{"unread-argument", Note, "a tracer does not read an argument of a note",
 		"The compiler has named a register, or an address, in a way that the tracer does not know: gdb has no name for %r8b.",
 		"Use sdt.h, or the header of provider -h, of this version."}
@@ -127,7 +130,7 @@ var Rules = []*Rule{
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
-	MixedNotes, KernelNotes, BrokenNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
+	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	NoProbes, MissingProbe, LostSite, DroppedSite,
 }
 

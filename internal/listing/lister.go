@@ -124,8 +124,9 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 }
 
 // sites returns the sites of records, of notes and of DTrace's object format, sorted, each probe of a
-// site once. Headers of others make notes without records, and linkers fold functions of several
-// probes together.
+// site once. Headers of others make notes without records, linkers fold functions of several
+// probes together, and they leave notes of functions that they have dropped, whose addresses are
+// not those of code.
 func (l *lister) sites(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []site {
 	var sites []site
 	atRecord := map[image.Addr]int{} // indexes of sites
@@ -144,7 +145,7 @@ func (l *lister) sites(entries []linkerset.Entry, notes []stapnotes.Note, probes
 		key := probeAt{at, n.Provider, n.Name}
 		if k, ok := atRecord[at]; ok {
 			sites[k].note = n
-		} else if !n.Site.Undefined && !listed[key] {
+		} else if !n.Site.Undefined && !listed[key] && l.code.Image.Executable(n.Site.Addr) {
 			listed[key] = true
 			sites = append(sites, site{
 				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, source: noted, note: n,
@@ -250,8 +251,7 @@ func (l *lister) site(e *site, p *Probe, place locate.Place) (Site, error) {
 		s.Operands = e.note.Args
 	}
 	if s.State == sitestate.Unknown && e.source != noted {
-		text := sitestate.CodeAround(l.memory, e.Site)
-		l.fault(&e.Entry, "this site of %s %s", p.String(), found.Unexplained(text.At(e.Site.Offset, 4)))
+		l.fault(&e.Entry, "this site of %s %s", p.String(), found.Unexplained(sitestate.CodeAt(l.memory, e.Site)))
 	}
 	return s, err
 }

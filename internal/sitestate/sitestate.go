@@ -166,20 +166,27 @@ func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, b
 func (r *Reader) StateOfNote(at image.Addr) (Site, error) {
 	m := r.file.Machine()
 	return r.lookup(&linkerset.Entry{Kind: arch.Probe, Site: at}, func(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
-		if site, ok := m.Disabled(t, at, kind); ok {
-			return site, true
-		}
 		for _, nop := range m.Traits().Nops {
 			if code := t.At(at, len(nop)); bytes.Equal(code, nop) {
 				return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
 			}
 		}
-		return arch.Site{}, false
+		return m.Disabled(t, at, kind)
 	})
 }
 
 // shownBytes is how many bytes messages show of a site.
 const shownBytes = 4
+
+// CodeAt reads what messages show of a site: less where the code ends.
+func CodeAt(im image.Image, site image.Addr) []byte {
+	for n := uint64(shownBytes); n > 0; n-- {
+		if code, err := im.Bytes(site, n); err == nil {
+			return code
+		}
+	}
+	return nil
+}
 
 // CodeAround reads the code at a site: the instruction that is recorded, with
 // what belongs to it before and behind it, or less where the code ends.

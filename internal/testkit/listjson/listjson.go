@@ -4,6 +4,7 @@ package listjson
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -31,7 +32,8 @@ type Semaphore struct {
 	Value           *uint16 // nil if it cannot be read
 }
 
-// Probes returns the probes of all images of a listing.
+// Probes returns the probes of all images of a listing, but for those of GCC's libraries, which are in
+// what is linked statically.
 func Probes(t testing.TB, text string) []Probe {
 	t.Helper()
 	var listing struct {
@@ -45,5 +47,5 @@ func Probes(t testing.TB, text string) []Probe {
 	for _, image := range listing.Images {
 		all = append(all, image.Probes...)
 	}
-	return all
+	return slices.DeleteFunc(all, func(p Probe) bool { return p.Provider == "libstdcxx" || p.Provider == "libgcc" })
 }
