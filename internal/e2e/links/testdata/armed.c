@@ -187,6 +187,16 @@ enum { BEHIND = 0, TRAP = 0x00100073, NOP = 0x00000013, RETURN = 0x00008067, ZER
 #define RESULT gp_regs[3]
 enum { BEHIND = 0, TRAP = 0x7fe00008, NOP = 0x60000000, RETURN = 0x4e800020, ZERO = 0x38600000, JUMP = 0x48000000, JUMP_SHIFT = 6, JUMP_UNIT = 1 };
 #define JUMP_MASK 0x03fffffcu
+#elif defined(__loongarch__)
+#define PC __pc
+#define LINK __gregs[1]
+#define RESULT __gregs[4]
+enum { BEHIND = 0, TRAP = 0x002a0000, NOP = 0x03400000, RETURN = 0x4c000020, ZERO = 0x00150004, JUMP = 0x50000000 };
+#define JUMP_MASK 0x03ffffffu
+#define DISTANCE(field) (((int32_t)((((field) & 0x3ff) << 16 | (field) >> 10) << 6) >> 6) * 4)
+#endif
+#ifndef DISTANCE
+#define DISTANCE(field) (((int32_t)((field) << JUMP_SHIFT) >> JUMP_SHIFT) * JUMP_UNIT)
 #endif
 static const uint32_t trap[] = { TRAP };
 static int step(mcontext_t *m, const unsigned char *was)
@@ -198,7 +208,7 @@ static int step(mcontext_t *m, const unsigned char *was)
 		return 1;
 	}
 	if ((code & ~JUMP_MASK) == (uint32_t)JUMP && JUMP != 0) { /* to a helper */
-		m->PC += ((int32_t)((code & JUMP_MASK) << JUMP_SHIFT) >> JUMP_SHIFT) * JUMP_UNIT;
+		m->PC += DISTANCE(code & JUMP_MASK);
 		return 1;
 	}
 	if (code != (uint32_t)NOP && code != (uint32_t)ZERO)
