@@ -1,7 +1,10 @@
 package ld
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 
 	"sdtconvert/internal/convert"
@@ -72,7 +75,38 @@ func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
 		return process.Status{}, err
 	}
 	cmd := l.command(slices.Concat(flags, l.args, []string{added}, l.neededAgain(need, inputs)))
-	return l.finish(cmd, l.session.Start(cmd))
+	status, err := l.finish(cmd, l.session.Start(cmd))
+	if err != nil || status != (process.Status{}) {
+		return status, err
+	}
+	return status, renameDependency(ln, added)
+}
+
+// renameDependency has a dependency file name sdtconvert in place of an object that is removed, as
+// ninja links again when a dependency is missing.
+func renameDependency(ln *line.Line, removed string) error {
+	for i := range ln.Args {
+		arg := &ln.Args[i]
+		if arg.Name != "dependency-file" {
+			continue
+		}
+		path := ln.InDirectory(arg.Value)
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // of several such flags, linkers heed the last
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte(removed), []byte(self)), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // convertInPlace converts files, each once.

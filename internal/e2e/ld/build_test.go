@@ -2,6 +2,7 @@ package ld
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,12 +110,22 @@ func TestNinjaInPlace(t *testing.T) {
 	tools.Need(t, "cmake", "ninja", "ar")
 	enter(t, linker("bfd").Path)
 	disk.Write(t, "CMakeLists.txt", cmakeLists)
+	// Versions of CMake from 3.27 on have linkers write dependency files.
+	flags := "-Wl,--dependency-file=program.d -B" + wrappers
 	tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
-		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
+		"-DCMAKE_EXE_LINKER_FLAGS="+flags, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
 	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 	tools.Must(t, "cmake", "--build", "build")
 	checkOutput(t, "build/program", both)
 	expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
+	written := "build/CMakeFiles/program.dir/link.d" // CMake's own flag is the last
+	if _, err := os.Stat(written); err != nil {
+		written = "build/program.d"
+	}
+	dependencies := string(disk.Read(t, written))
+	if regexp.MustCompile(`sdtconvert-\d+\.o`).MatchString(dependencies) || !strings.Contains(dependencies, converter) {
+		t.Errorf("the dependencies are %s", dependencies)
+	}
 	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
 		if names := tools.Output(t, "nm", noPlugins, "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("%s is not converted: %s", object, names)
