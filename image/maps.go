@@ -21,6 +21,8 @@ type Mapping struct {
 	Deleted bool
 
 	file fileID // {} for memory that belongs to no file
+	// unknown reports that Executable is not known: gdb leaves out of core files what the process has not written.
+	unknown bool
 }
 
 // fileID tells files apart, by what stat and the maps say.
@@ -89,7 +91,7 @@ var ErrNoMemory = errors.New("has no memory of its own")
 // MappedCode returns the paths of the files whose code a process has mapped, each once, below the root
 // of this process. Files without a name are left out.
 func MappedCode(pid int) ([]string, error) {
-	p := &Process{pid: pid, dir: fmt.Sprintf("/proc/%d", pid)}
+	p := runningProcess(pid)
 	text, err := os.ReadFile(p.dir + "/maps")
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), err == nil && len(text) == 0:

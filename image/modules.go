@@ -73,21 +73,28 @@ func (p *Process) openModules() {
 // which may be devices, so that they are never opened: they begin as ELF files
 // that are linked do.
 func (p *Process) mayBeModule(maps []Mapping) bool {
-	executable := false
 	for _, m := range maps {
-		executable = executable || m.Executable
 		if m.Offset != 0 {
 			continue
 		}
 		var head [elf.EI_NIDENT + 2]byte
-		if _, err := p.memory.ReadAt(head[:], int64(m.Start)); err != nil || string(head[:4]) != elf.ELFMAG {
+		_, err := p.memory.ReadAt(head[:], int64(m.Start))
+		if errors.Is(err, errNotDumped) {
+			return p.hasCode(maps)
+		}
+		if err != nil || string(head[:4]) != elf.ELFMAG {
 			return false
 		}
 		low := head[elf.EI_NIDENT] // e_type is a byte of value, in either order
 		typ := elf.Type(low | head[elf.EI_NIDENT+1])
 		return typ == elf.ET_EXEC || typ == elf.ET_DYN
 	}
-	return executable // its header is not mapped
+	return p.hasCode(maps) // its header is not mapped
+}
+
+// hasCode reports whether one of the mappings of a file is executable.
+func (p *Process) hasCode(maps []Mapping) bool {
+	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Executable || m.unknown })
 }
 
 // openedFile is a file of a process.
@@ -108,12 +115,7 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			return openedFile{inMemory, FromMemory, ""}
 		}
 	}
-	// The maps show the path from the root of the process's mount namespace. That
-	// is mostly the root of the process, else it may be ours.
-	o, note := p.openPath(p.dir+"/root"+m.Path, m, id)
-	if o == nil {
-		o, _ = p.openPath(m.Path, m, id)
-	}
+	o, note := p.openPaths(m, id)
 	if o != nil {
 		return openedFile{o, FromPath, ""}
 	}
@@ -124,6 +126,20 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 		return openedFile{inMemory, FromMemory, note + ": read from memory, without its section headers"}
 	}
 	return openedFile{note: fmt.Sprintf("%s, and in memory: %v", note, memErr)}
+}
+
+// openPaths opens a file by its path, or says why it is not what is mapped. The maps show the
+// path from the root of the process's mount namespace. That is mostly the root of the process, else
+// it may be ours.
+func (p *Process) openPaths(m Mapping, id string) (*elfreloc.Object, string) {
+	if p.core != nil {
+		return p.openPath(m.Path, m, id)
+	}
+	o, note := p.openPath(p.dir+"/root"+m.Path, m, id)
+	if o == nil {
+		o, _ = p.openPath(m.Path, m, id)
+	}
+	return o, note
 }
 
 // openPath opens a file by its name, or says why it is not what is mapped. Where
@@ -144,6 +160,8 @@ func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object,
 			return nil, "overwritten on disk since it was mapped: its build ID differs"
 		}
 		return nil, "replaced on disk since it was mapped"
+	case !same && id == "" && p.core != nil:
+		return nil, "no build ID tells whether this is still the file that was mapped"
 	case !same && id == "":
 		return nil, "replaced on disk since it was mapped"
 	}
@@ -152,6 +170,9 @@ func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object,
 
 // openMapped opens the file of a mapping, whatever has become of its name.
 func (p *Process) openMapped(m Mapping, id string) *elfreloc.Object {
+	if p.core != nil {
+		return nil
+	}
 	for _, path := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
 		o, same, err := p.openObject(path, m)
 		if err == nil && (same || id != "") && (id == "" || buildID(o) == id) {
@@ -180,7 +201,7 @@ func (p *Process) openObject(path string, m Mapping) (o *elfreloc.Object, same b
 		return nil, false, err
 	}
 	o, err = elfreloc.Open(f, info.Size(), m.Path)
-	return o, inodeOf(info) == m.file.inode, err
+	return o, p.core == nil && inodeOf(info) == m.file.inode, err
 }
 
 // addModules finds out where a file is loaded. It may be so more than once, and
@@ -198,10 +219,10 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 	for _, m := range maps {
 		base, ok := uint64(0), false
 		if len(modules) > 0 {
-			ok = fits(segments, m, modules[len(modules)-1].Base)
+			ok = p.fits(segments, m, modules[len(modules)-1].Base)
 		}
 		if !ok {
-			if base, ok = loadBase(segments, m); !ok {
+			if base, ok = p.loadBase(segments, m); !ok {
 				continue
 			}
 			modules = append(modules, &Module{Path: m.Path, Base: base, Source: f.source, Note: f.note, Object: f.object})
@@ -247,6 +268,9 @@ func (p *Process) describe(m *Module) {
 		base = m.Base
 	}
 	im, err := openLinked(m.Object, machine, base)
+	if err != nil && m.Note != "" {
+		err = fmt.Errorf("%s, which does not do: %w", m.Note, err)
+	}
 	if err != nil {
 		m.Note = err.Error()
 		return
@@ -268,10 +292,10 @@ func (p *Process) addUnreadable(maps []Mapping, note string) {
 // address of the segment, as it is mapped, from that of the mapping. Pages that
 // hold the end of one segment and the start of another are mapped twice, so the
 // segment that is mapped is one with the same permission to execute, if there is.
-func loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
+func (p *Process) loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
 	base, found := uint64(0), false
 	for _, s := range segments {
-		b, ok := segmentBase(s, m)
+		b, ok := p.segmentBase(s, m)
 		if !ok {
 			continue
 		}
@@ -286,18 +310,17 @@ func loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
 }
 
 // fits reports whether a mapping is a part of a file that is loaded at a base.
-func fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
+func (p *Process) fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
 	return slices.ContainsFunc(segments, func(s elfreloc.Segment) bool {
-		b, ok := segmentBase(s, m)
+		b, ok := p.segmentBase(s, m)
 		return ok && b == base
 	})
 }
 
 // segmentBase returns the load base if a mapping is of a PT_LOAD segment. Segments are
 // mapped in whole pages.
-func segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
-	page := uint64(os.Getpagesize())
-	if s.Filesz == 0 || m.Offset < s.Offset&^(page-1) || m.Offset >= s.Offset+s.Filesz {
+func (p *Process) segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
+	if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
 		return 0, false
 	}
 	return m.Start - m.Offset + s.Offset - s.Vaddr, true
@@ -306,15 +329,17 @@ func segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
 // isLoaded finds the addresses of a module, and reports whether memory is there,
 // executable where code is: else the file was mapped to be read.
 func (p *Process) isLoaded(segments []elfreloc.Segment, m *Module) bool {
-	page := uint64(os.Getpagesize())
 	m.Start, m.End = m.Mappings[0].Start, 0
 	for _, s := range segments {
 		at := p.mapping(m.Base + s.Vaddr)
+		if at != nil && at.unknown {
+			at.Executable = s.Flags&elf.PF_X != 0
+		}
 		if at == nil || s.Flags&elf.PF_X != 0 && !at.Executable {
 			return false
 		}
 		m.Start = min(m.Start, at.Start)
-		m.End = max(m.End, (m.Base+s.Vaddr+s.Memsz+page-1)&^(page-1))
+		m.End = max(m.End, (m.Base+s.Vaddr+s.Memsz+p.page-1)&^(p.page-1))
 	}
 	return m.Start < m.End && (m.Object.Type == elf.ET_DYN || m.Base == 0)
 }

@@ -19,7 +19,8 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Process is a running process, as Linux shows it in /proc (proc(5)). Its
+// Process is a running process, as Linux shows it in /proc (proc(5)), or one that has
+// ended, in a core file. Its
 // addresses are those of its memory, where the loader has relocated everything;
 // its arrays and symbols are those of the files that are mapped. It is looked
 // at and not stopped: the memory map is that of the moment when it was opened. It is
@@ -27,9 +28,11 @@ import (
 type Process struct {
 	Modules []*Module // by address
 
-	pid    int
-	dir    string // in /proc
-	memory *processMemory
+	name   string      // for messages
+	dir    string      // in /proc; "" for a core file
+	core   *coreFile   // nil for a running process
+	page   uint64      // bytes
+	memory io.ReaderAt // by address
 	maps   []Mapping
 	files  []io.Closer
 	main   *Module // whose machine is that of the process
@@ -39,7 +42,7 @@ type Process struct {
 // it (ptrace(2)). An error is an *elfreloc.Error with the process in
 // place of a file. What is wrong with one of its files is in Module.Note. Close it.
 func OpenProcess(pid int) (*Process, error) {
-	p := &Process{pid: pid, dir: fmt.Sprintf("/proc/%d", pid)}
+	p := runningProcess(pid)
 	if err := p.open(); err != nil {
 		p.Close()
 		return nil, err
@@ -47,16 +50,22 @@ func OpenProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
+// runningProcess returns a process of which nothing is open yet.
+func runningProcess(pid int) *Process {
+	return &Process{name: fmt.Sprintf("process %d", pid), dir: fmt.Sprintf("/proc/%d", pid), page: uint64(os.Getpagesize())}
+}
+
 func (p *Process) open() error {
 	if _, err := os.Stat("/proc/self/maps"); runtime.GOOS != "linux" || err != nil {
 		return p.error(errors.New("no /proc here: processes can only be read on Linux"))
 	}
-	memory, err := os.Open(p.dir + "/mem")
+	file, err := os.Open(p.dir + "/mem")
 	if err != nil {
 		return p.openError(err)
 	}
-	p.memory = &processMemory{File: memory}
-	p.files = append(p.files, memory)
+	memory := &processMemory{File: file}
+	p.memory = memory
+	p.files = append(p.files, file)
 	text, err := os.ReadFile(p.dir + "/maps")
 	if err != nil {
 		return p.openError(err)
@@ -68,10 +77,14 @@ func (p *Process) open() error {
 		return p.error(p.noMemory())
 	}
 	p.openModules()
-	if p.memory.ended {
+	if memory.ended {
 		return p.error(errEnded)
 	}
-	return p.findMain()
+	program := uint64(0)
+	if info, err := os.Stat(p.dir + "/exe"); err == nil {
+		program = inodeOf(info)
+	}
+	return p.findMain(func(m *Module) bool { return m.Mappings[0].file.inode == program })
 }
 
 // openError explains why a file of /proc/PID cannot be read.
@@ -104,12 +117,7 @@ func (p *Process) isZombie() bool {
 }
 
 // findMain finds the module that tells the machine: the program, else the first.
-func (p *Process) findMain() error {
-	program := uint64(0)
-	if info, err := os.Stat(p.dir + "/exe"); err == nil {
-		program = inodeOf(info)
-	}
-	isProgram := func(m *Module) bool { return m.Mappings[0].file.inode == program }
+func (p *Process) findMain(isProgram func(*Module) bool) error {
 	for _, m := range p.Modules {
 		if m.Image != nil && (p.main == nil || isProgram(m) && !isProgram(p.main)) {
 			p.main = m
@@ -214,7 +222,7 @@ func (p *Process) FileOffset(a Addr) (uint64, bool) {
 	return a.Offset - m.Start + m.Offset, true
 }
 
-func (p *Process) Name() string                { return fmt.Sprintf("process %d", p.pid) }
+func (p *Process) Name() string                { return p.name }
 func (p *Process) Machine() arch.Machine       { return p.main.Image.Machine() }
 func (p *Process) Encoding() elfreloc.Encoding { return p.main.Image.Encoding() }
 
@@ -244,10 +252,15 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 		return nil, p.errorAt(a.Offset, "%#x bytes wanted at once", n)
 	}
 	b := make([]byte, n)
-	if _, err := p.memory.ReadAt(b, int64(a.Offset)); err != nil {
-		if errors.Is(err, errEnded) {
-			return nil, p.error(errEnded)
-		}
+	done, err := p.memory.ReadAt(b, int64(a.Offset))
+	switch {
+	case errors.Is(err, errNotDumped):
+		rest, err := p.unwritten(a.Add(uint64(done)), n-uint64(done))
+		copy(b[done:], rest)
+		return b, err
+	case errors.Is(err, errEnded):
+		return nil, p.error(errEnded)
+	case err != nil:
 		return nil, p.errorAt(a.Offset, "%w", err)
 	}
 	return b, nil

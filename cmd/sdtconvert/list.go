@@ -24,10 +24,11 @@ type listSettings struct {
 	verbose         bool
 	json            bool
 	pid             int
+	core            string
 	system          bool
 	jobs            int // threads, for system
 	layout, section string
-	files           []string // unless pid or system is given
+	files           []string // unless pid, core or system is given
 }
 
 // The flags of list that no other command has.
@@ -47,6 +48,12 @@ address, its symbol and its value, which is above 0 while it is.`}
 		manual: `List what is loaded in a running process, at the addresses of its memory, with the
 state of each site there.
 Linux only.`}
+	listCoreOption = &option{name: "core", value: "FILE",
+		help: "list what was loaded in a process that has left a core file",
+		manual: `List what was loaded in a process of Linux when it left a core file, with the state
+of each site then.
+The programs and libraries are read at their paths, and have to have the same build
+IDs as then.`}
 	listSystemOption = &option{name: "system",
 		help: "list what processes have mapped, and the libraries of this system (Linux)",
 		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
@@ -73,11 +80,11 @@ An argument is a description if it has a colon and is not the name of a file.`}
 // listCommand lists the probes of images and processes.
 var listCommand = &command{
 	name: "list", synopsis: "list [flags] IMAGE...", brief: "list the probes of objects, archives, programs, libraries, kernels and processes",
-	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]", "sdtconvert list [flags] --system [PROBE...]"},
+	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]", "sdtconvert list [flags] --core FILE [PROBE...]", "sdtconvert list [flags] --system [PROBE...]"},
 	text: `Lists the probes that objects, archives, linked images or a running process have
 records or notes of, each with the function that holds its sites, as dtrace -l does.`,
 	groups: []group{
-		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listSystemOption}},
+		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listCoreOption, listSystemOption}},
 		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
 			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
 		}},
@@ -103,6 +110,9 @@ func (p *program) list(s *listSettings, process bool, args []string) (bool, erro
 	if s.pid != 0 {
 		return out.close(listing.Process(s.pid, &s.Options, out.print))
 	}
+	if s.core != "" {
+		return out.close(listing.Core(s.core, &s.Options, out.print))
+	}
 	if s.system {
 		unread, err := listing.System(&s.Options, s.jobs, out.print)
 		out.unread = unread
@@ -121,6 +131,7 @@ func listFlags(f *pflag.FlagSet) *listSettings {
 	listVerboseOption.bool(f, &s.verbose)
 	listJSONOption.bool(f, &s.json)
 	listPIDOption.int(f, &s.pid, 0)
+	listCoreOption.string(f, &s.core, "")
 	listSystemOption.bool(f, &s.system)
 	providerGlobOption.string(f, &s.Filter.All.Provider, "")
 	moduleOption.string(f, &s.Filter.All.Module, "")
@@ -150,16 +161,23 @@ func (s *listSettings) validate(process bool, args []string) (err error) {
 	}
 	s.Lines = s.verbose || s.json
 	s.Semaphores = s.Lines
+	var whole []string // flags that take the place of files
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--pid", process}, {"--core", s.core != ""}, {"--system", s.system}} {
+		if flag.given {
+			whole = append(whole, flag.name)
+		}
+	}
 	switch {
 	case process && s.pid <= 0:
 		return usagef("--pid %d is not a process", s.pid)
-	case process && s.system:
-		return usagef("--pid and --system exclude each other")
-	case process && len(s.files) > 0:
-		return usagef("--pid takes no files, and %s is given", s.files[0])
-	case s.system && len(s.files) > 0:
-		return usagef("--system takes no files, and %s is given", s.files[0])
-	case !process && !s.system && len(s.files) == 0:
+	case len(whole) > 1:
+		return usagef("%s and %s exclude each other", whole[0], whole[1])
+	case len(whole) > 0 && len(s.files) > 0:
+		return usagef("%s takes no files, and %s is given", whole[0], s.files[0])
+	case len(whole) == 0 && len(s.files) == 0:
 		return usagef("no file is given")
 	case s.json && s.verbose:
 		return usagef("--json and -v exclude each other")
