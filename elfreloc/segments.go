@@ -3,6 +3,7 @@ package elfreloc
 import (
 	"debug/elf"
 	"errors"
+	"slices"
 )
 
 // Segment is a program header (gABI, "Program Header"): what a loader maps.
@@ -79,6 +80,26 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 		}
 	}
 	return t, nil
+}
+
+// Join returns a table with the symbols of t, and behind them those of other, without its symbol 0. Both are
+// of linked files of one encoding; no symbol of the table counts as local.
+func (t *Symbols) Join(other *Symbols) *Symbols {
+	if t.len == 0 {
+		return other
+	}
+	joined := newSymbols(t.o)
+	joined.strings = t.strings + "\x00" + other.strings
+	raw := slices.Clone(t.raw)
+	if other.len > 0 {
+		raw = append(raw, other.raw[other.size:]...)
+	}
+	names := uint32(len(t.strings) + 1)
+	for at := len(t.raw); at < len(raw); at += t.size {
+		t.o.Encoding.Order.PutUint32(raw[at:], names+t.o.Encoding.Order.Uint32(raw[at:]))
+	}
+	joined.setRaw(raw)
+	return joined
 }
 
 // ReadDynamic calls f with each entry of a relocation table that a loader

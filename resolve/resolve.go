@@ -43,6 +43,7 @@ const (
 	Symtab      Source = iota // .symtab of the object or image
 	Debug                     // .symtab of its separate debug file
 	Dynsym                    // .dynsym
+	Mini                      // .dynsym, or .symtab in .gnu_debugdata
 	EhFrame                   // .eh_frame: the name is made up, sub_<address>; so it is for the rest
 	Exidx                     // .ARM.exidx
 	Descriptors               // a function descriptor, as of .opd
@@ -133,7 +134,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	for _, use := range []func() error{
 		func() error { return t.useSymtab(o, code) },
 		func() error { t.useDebugFile(o, code, &opts); return nil },
-		func() error { return t.useDynsym(o, code, opts.Dynsym) },
+		func() error { return t.useDynsym(o, code, &opts) },
 	} {
 		if err := use(); err != nil || t.named.len() > 0 {
 			return t, err
@@ -175,13 +176,26 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Optio
 	t.debugPath = debug.Name
 }
 
-func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, syms *elfreloc.Symbols) (err error) {
+// useDynsym takes the dynamic symbols, and those of .gnu_debugdata, which has the functions that are not among
+// them.
+func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, opts *Options) (err error) {
+	syms := opts.Dynsym
 	if syms == nil {
 		if syms, err = o.DynamicSymbols(); err != nil {
 			return err
 		}
 	}
-	return t.use(o, syms, Dynsym, code)
+	mini, err := debugfile.Mini(o)
+	opts.warn(err)
+	if mini == nil {
+		return t.use(o, syms, Dynsym, code)
+	}
+	more, err := mini.Symbols()
+	if err != nil {
+		opts.warn(err)
+		return t.use(o, syms, Dynsym, code)
+	}
+	return t.use(o, syms.Join(more), Mini, code)
 }
 
 // use makes the table of a symbol table.

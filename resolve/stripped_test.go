@@ -44,6 +44,40 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 		}
 	}
 	checkUnnamed(t, functions, without, unnamedSource(m), strings.HasSuffix(t.Name(), "/shared"))
+	mini := tableOf(t, withMiniDebugInfo(t, m, image, stripped), nowhere)
+	for _, f := range functions {
+		before, _ := want.Lookup(0, f.start)
+		after, ok := mini.Lookup(0, f.start)
+		if f.size > 0 && (!ok || !after.From.IsSymbol() || before.Name != after.Name || before.Start != after.Start || before.Size != after.Size) {
+			t.Errorf("%#x: %+v, with .gnu_debugdata %+v", f.start, before, after)
+		}
+	}
+}
+
+// withMiniDebugInfo adds .gnu_debugdata to a stripped image, as gdb's manual says: the functions that are
+// not among the dynamic symbols.
+func withMiniDebugInfo(t *testing.T, m *toolchains.Machine, image, stripped string) string {
+	t.Helper()
+	tools.Need(t, "xz")
+	directory := t.TempDir()
+	path := func(name string) string { return filepath.Join(directory, name) }
+	symbols := func(flags ...string) (names []string) {
+		out, _ := tools.Try(m.Tool("nm"), append(flags, "--format=posix", "--defined-only", image)...)
+		for line := range strings.Lines(out) {
+			if f := strings.Fields(line); len(f) > 1 && strings.Contains("TtWwiDd", f[1]) {
+				names = append(names, f[0])
+			}
+		}
+		return names
+	}
+	dynamic := symbols("-D")
+	keep := slices.DeleteFunc(symbols(), func(name string) bool { return slices.Contains(dynamic, name) })
+	disk.Write(t, path("keep"), strings.Join(keep, "\n")+"\n")
+	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path("debug"))
+	tools.Output(t, m.Tool("objcopy"), "--strip-all", "--keep-symbols="+path("keep"), path("debug"), path("mini"))
+	tools.Output(t, "xz", path("mini"))
+	tools.Output(t, m.Tool("objcopy"), "--add-section=.gnu_debugdata="+path("mini.xz"), stripped, path("image"))
+	return path("image")
 }
 
 // checkGiven has a caller give the debug file, which is asked for once and only
