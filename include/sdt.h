@@ -90,7 +90,7 @@ struct sdt_argtype {
 #elif defined(__i386__) || defined(__arm__)
 #define SDT_NOPS_ 4
 #else
-#define SDT_NOPS_ 8
+#define SDT_NOPS_ 12
 #endif
 #ifndef SDT_NO_SEMAPHORES
 #define SDT_SEMAPHORES_
@@ -279,6 +279,30 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
 #endif
 
+#if SDT_NOPS_ >= 12
+#define SDT_SITE_9_ SDT_NOP_SITE_
+#define SDT_SITE_10_ SDT_NOP_SITE_
+#define SDT_SITE_11_ SDT_NOP_SITE_
+#define SDT_SITE_12_ SDT_NOP_SITE_
+#define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i) SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_LET_(8, i)
+#define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j) SDT_WORDS_9_(a, b, c, d, e, f, g, h, i) SDT_LET_(9, j)
+#define SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k) SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j) SDT_LET_(10, k)
+#define SDT_WORDS_12_(a, b, c, d, e, f, g, h, i, j, k, l) SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k) SDT_LET_(11, l)
+#else
+#define SDT_SITE_9_ SDT_CALL_SITE_
+#define SDT_SITE_10_ SDT_CALL_SITE_
+#define SDT_SITE_11_ SDT_CALL_SITE_
+#define SDT_SITE_12_ SDT_CALL_SITE_
+#define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i)						\
+    (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i))
+#define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j)						\
+    (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j))
+#define SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k)						\
+    (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j), SDT_W_(k))
+#define SDT_WORDS_12_(a, b, c, d, e, f, g, h, i, j, k, l)						\
+    (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j), SDT_W_(k), SDT_W_(l))
+#endif
+
 #define SDT_PARAMS_0_ (void)
 #define SDT_PARAMS_1_ (sdt_word_)
 #define SDT_PARAMS_2_ (sdt_word_, sdt_word_)
@@ -288,6 +312,18 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_PARAMS_6_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 #define SDT_PARAMS_7_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 #define SDT_PARAMS_8_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_9_											\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    sdt_word_)
+#define SDT_PARAMS_10_											\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    sdt_word_, sdt_word_)
+#define SDT_PARAMS_11_											\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_12_											\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 
 #ifndef SDT_DISABLE
 
@@ -409,6 +445,10 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_STRING_6_ SDT_STRING_5_ " %n10@" SDT_PLACE_(11)
 #define SDT_STRING_7_ SDT_STRING_6_ " %n12@" SDT_PLACE_(13)
 #define SDT_STRING_8_ SDT_STRING_7_ " %n14@" SDT_PLACE_(15)
+#define SDT_STRING_9_ SDT_STRING_8_ " %n16@" SDT_PLACE_(17)
+#define SDT_STRING_10_ SDT_STRING_9_ " %n18@" SDT_PLACE_(19)
+#define SDT_STRING_11_ SDT_STRING_10_ " %n20@" SDT_PLACE_(21)
+#define SDT_STRING_12_ SDT_STRING_11_ " %n22@" SDT_PLACE_(23)
 #define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_IN_(v)
 #if defined(__thumb__) /* r0 to r7: gdb reads no others, which have names */
 #define SDT_IN_(v) "nl"(v)
@@ -424,6 +464,10 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_OPERANDS_6_ SDT_OPERANDS_5_ SDT_OPERAND_(sdt_5_),
 #define SDT_OPERANDS_7_ SDT_OPERANDS_6_ SDT_OPERAND_(sdt_6_),
 #define SDT_OPERANDS_8_ SDT_OPERANDS_7_ SDT_OPERAND_(sdt_7_),
+#define SDT_OPERANDS_9_ SDT_OPERANDS_8_ SDT_OPERAND_(sdt_8_),
+#define SDT_OPERANDS_10_ SDT_OPERANDS_9_ SDT_OPERAND_(sdt_9_),
+#define SDT_OPERANDS_11_ SDT_OPERANDS_10_ SDT_OPERAND_(sdt_10_),
+#define SDT_OPERANDS_12_ SDT_OPERANDS_11_ SDT_OPERAND_(sdt_11_),
 #endif
 
 #ifdef __cplusplus
@@ -432,7 +476,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_DECLARE_CALLS_(id)										\
 	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
 	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
-	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);
+	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);				\
+	SDT_OVERLOAD_(id, 9); SDT_OVERLOAD_(id, 10); SDT_OVERLOAD_(id, 11); SDT_OVERLOAD_(id, 12);
 #else
 #define SDT_CALL_SITE_(id, n, words) do {								\
 	extern void __dtrace_probe##id##_##n SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_;	\
@@ -442,7 +487,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 
 #if SDT_NOPS_ == 0
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_CALLS_(id)
-#elif SDT_NOPS_ < 8
+#elif SDT_NOPS_ < 12
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id) SDT_DECLARE_CALLS_(id)
 #else
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id)
@@ -463,28 +508,33 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_SEMAPHORE_(id)										\
 	".ifndef __dtrace_semaphore" #id "\n"								\
 	".ifndef _.probes.base\n"									\
-	".pushsection .probes,\"awG\",%%progbits,_.probes.base,comdat\n\t.balign 4096\n"			\
+	".pushsection .probes,\"awG\",\"progbits\",_.probes.base,comdat\n\t.balign 4096\n"			\
 	"\t.weak _.probes.base\n\t.hidden _.probes.base\n"						\
 	"_.probes.base:	.zero 4\n.popsection\n.endif\n"							\
-	".pushsection .probes,\"awG\",%%progbits,__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
+	".pushsection .probes,\"awG\",\"progbits\",__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
 	"\t.weak __dtrace_semaphore" #id "\n\t.hidden __dtrace_semaphore" #id "\n"			\
-	"\t.type __dtrace_semaphore" #id ",%%object\n\t.size __dtrace_semaphore" #id ",2\n"		\
+	"\t.type __dtrace_semaphore" #id ",\"object\"\n\t.size __dtrace_semaphore" #id ",2\n"		\
 	"__dtrace_semaphore" #id ":\n8809:	.zero 4\n\t.reloc 8809b,BFD_RELOC_NONE,_.probes.base\n"	\
-	".popsection\n.endif" : :
+	".popsection\n.endif"
+#define SDT_GUARDED_BY_(id, guard) SDT_ASM_(".pushsection .sdt_guards,\"e?\",%%progbits\n"			\
+	"\t.asciz \"" #id "\"\n\t.asciz \"" #guard "\"\n.popsection" : : )
 #define SDT_UP_(id) __builtin_expect(__dtrace_semaphore##id != 0, 0)
 #ifdef __cplusplus
 #define SDT_DECLARE_TEST_(id) extern "C" volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));
 #define SDT_TEST_(id) (SDT_UP_(id) && []() __attribute__((always_inline)) {				\
-	SDT_ASM_(SDT_SEMAPHORE_(id));									\
+	SDT_ASM_(SDT_SEMAPHORE_(id) : :);									\
 	return true;											\
 }())
 #else
 #define SDT_TEST_(id) (__extension__({									\
 	extern volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));		\
-	SDT_UP_(id) && __extension__({ SDT_ASM_(SDT_SEMAPHORE_(id)); 1; });				\
+	SDT_UP_(id) && __extension__({ SDT_ASM_(SDT_SEMAPHORE_(id) : :); 1; });				\
 }) != 0)
 #endif
-#elif defined(__cplusplus)
+#else
+/* A test that a kernel or an agent makes true is of one probe. */
+#define SDT_GUARDED_BY_(id, guard) sdt_shared_guards_need_semaphores
+#ifdef __cplusplus
 #define SDT_DECLARE_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
 #define SDT_TEST_(id) (__builtin_expect(__dtrace_isenabled##id() != 0, 0) != 0)
 #else
@@ -492,6 +542,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	extern int __dtrace_isenabled##id(void) SDT_STUB_;						\
 	__builtin_expect(__dtrace_isenabled##id() != 0, 0);						\
 }) != 0)
+#endif
 #endif
 
 /*
@@ -578,6 +629,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_CALL_(id, n, words) do { if (0) words; } while (0)
 #define SDT_FIRE_(id, name, n, words, types) SDT_CALL_(id, n, words)
 #define SDT_TEST_(id) (0)
+#define SDT_GUARDED_BY_(id, guard) ((void)0)
 #ifdef __cplusplus
 #define SDT_DECLARE_(id) static_assert(true, "")
 #else
@@ -692,6 +744,11 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  */
 #define DTRACE_PROBE_DECLARE(name) SDT_DECLARE_(_##name)
 #define DTRACE_PROBE_ENABLED(name) SDT_TEST_(_##name)
+/*
+ * A statement beside a tracepoint: who traces the probe makes DTRACE_PROBE_ENABLED(guard) true. So
+ * several probes share a guard, which need not be a probe.
+ */
+#define DTRACE_PROBE_GUARDED_BY(name, guard) SDT_GUARDED_BY_(_##name, _##guard)
 #define DTRACE_PROBE(name) SDT_FIRE_(_##name, #name, 0, SDT_WORDS_0_(), "")
 #define DTRACE_PROBE1(name, t0, a0) SDT_FIRE_(_##name, #name, 1, SDT_WORDS_1_(a0), SDT_TYPE_(0, #t0))
 #define DTRACE_PROBE2(name, t0, a0, t1, a1)								\
@@ -716,6 +773,30 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	SDT_FIRE_(_##name, #name, 8, SDT_WORDS_8_(a0, a1, a2, a3, a4, a5, a6, a7),			\
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7))
+#define DTRACE_PROBE9(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
+    t8, a8)	\
+	SDT_FIRE_(_##name, #name, 9, SDT_WORDS_9_(a0, a1, a2, a3, a4, a5, a6, a7, a8),	\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
+	    SDT_TYPE_(8, #t8))
+#define DTRACE_PROBE10(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
+    t8, a8, t9, a9)	\
+	SDT_FIRE_(_##name, #name, 10, SDT_WORDS_10_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9),	\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
+	    SDT_TYPE_(8, #t8) SDT_TYPE_(9, #t9))
+#define DTRACE_PROBE11(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
+    t8, a8, t9, a9, t10, a10)	\
+	SDT_FIRE_(_##name, #name, 11, SDT_WORDS_11_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10),	\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
+	    SDT_TYPE_(8, #t8) SDT_TYPE_(9, #t9) SDT_TYPE_(10, #t10))
+#define DTRACE_PROBE12(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
+    t8, a8, t9, a9, t10, a10, t11, a11)	\
+	SDT_FIRE_(_##name, #name, 12, SDT_WORDS_12_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11),	\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
+	    SDT_TYPE_(8, #t8) SDT_TYPE_(9, #t9) SDT_TYPE_(10, #t10) SDT_TYPE_(11, #t11))
 
 #endif
 #endif

@@ -53,7 +53,8 @@ type semaphore struct {
 type objectSemaphores struct {
 	plan   *Plan
 	info   *probeInfo
-	all    []*semaphore // in the order in which they are met
+	guards map[string]string // by the id of a probe, the id of the guard that it shares
+	all    []*semaphore      // in the order in which they are met
 	byID   map[string]*semaphore
 	byName map[string]*semaphore
 }
@@ -68,7 +69,11 @@ func (p *Plan) planSemaphores() error {
 	if err != nil {
 		return err
 	}
-	p.semaphores = &objectSemaphores{plan: p, info: info, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
+	guards, err := guardsOfProbes(scan.Object)
+	if err != nil {
+		return err
+	}
+	p.semaphores = &objectSemaphores{plan: p, info: info, guards: guards, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
 	return p.semaphores.find()
 }
 
@@ -95,12 +100,16 @@ func (p *objectSemaphores) find() error {
 	return p.useNamed()
 }
 
-// lookup returns the semaphore of a probe.
+// lookup returns the semaphore of a probe: its own, or the one of the guard that it shares.
 func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
-	probe, err := p.info.probe(id)
+	named := id
+	if guard := p.guards[id]; guard != "" {
+		named = guard
+	}
+	probe, err := p.info.probe(named)
 	if err != nil {
 		return nil, err
 	}

@@ -106,6 +106,7 @@ var shownBlocks = map[string][]shownBlock{
 	"docs/probes.md": {
 		{"#include <sdt.h>", "TestFragments", ""},
 		{"DTRACE_PROBE1", "TestFragments", ""},
+		{"if (DTRACE_PROBE_ENABLED(orders)", "TestFragments", ""},
 	},
 	"docs/providers.md": {
 		{"provider shop", "TestMakefiles", ""},

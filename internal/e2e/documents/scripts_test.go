@@ -116,6 +116,7 @@ var fragments = []struct{ page, has, before, after string }{
 	{"docs/first-steps.md", "if (SDT_PROBE_ENABLED", "#include <sdt.h>\nSDT_PROVIDER_DECLARE(count);\nSDT_PROBE_DECLARE(count, , , end__of__line);\nlong expensive(long);\nvoid f(int width, long line)\n{\n", "}\n"},
 	{"docs/cost.md", "const int enabled", "#include <sdt.h>\nSDT_PROVIDER_DECLARE(shop);\nSDT_PROBE_DECLARE(shop, , , item);\nlong price(int *);\nvoid f(int i, int n, int *items)\n{\n", "}\n"},
 	{"docs/probes.md", "icmp, , unreach", "", ""},
+	{"docs/probes.md", "DTRACE_PROBE_GUARDED_BY", "#include <sdt.h>\nlong lookup(int);\nvoid f(int item)\n{\n", "}\n"},
 	{"docs/probes.md", "DTRACE_PROBE(idle)", "#include <sdt.h>\nvoid f(int length)\n{\n", "}\n"},
 }
 

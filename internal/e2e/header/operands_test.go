@@ -26,7 +26,8 @@ func sizes(m *toolchains.Machine, compiler, language string) []string {
 		comparison = "1"
 	}
 	all := []string{
-		"", fields, "-1 1 -2 2 -4 4 -8", "-4 -4 -4 -4 4 -8 8 8", "-8 8 1 -4 " + comparison, "8 8 8 8 8", "-4 -8 8 -2 1 -4",
+		"", fields, "-1 1 -2 2 -4 4 -8", "-4 -4 -4 -4 4 -8 8 8", "-4 -4 -4 -4 4 -8 8 8 -4 -4 8 -8",
+		"-8 8 1 -4 " + comparison, "8 8 8 8 8", "-4 -8 8 -2 1 -4",
 	}
 	narrow := strings.NewReplacer()
 	switch m { // where a longer one loses its upper half
@@ -46,12 +47,12 @@ func mostOperands(m *toolchains.Machine) int {
 	if m == toolchains.I386 || m == toolchains.ARM {
 		return 4
 	}
-	return 8
+	return 12
 }
 
 // isCall reports whether a probe of testdata/operands.c has more arguments than NOPs have.
 func isCall(m *toolchains.Machine, probe string) bool {
-	return mostOperands(m) < map[string]int{"more": 5, "pointers": 5, "constants": 6, "integers": 7, "eight": 8}[probe]
+	return mostOperands(m) < map[string]int{"more": 5, "pointers": 5, "constants": 6, "integers": 7, "eight": 8, "twelve": 12}[probe]
 }
 
 // where is how the operands of notes are written for each machine: numbers and registers,
@@ -164,7 +165,7 @@ func constants(m *toolchains.Machine) string {
 // none to spare. A compiler that finds too few gives up.
 func TestFewRegisters(t *testing.T) {
 	all := product.New("machine", "compiler", "optimisation", "flag")
-	for _, m := range []*toolchains.Machine{toolchains.I386, toolchains.ARM} {
+	for _, m := range toolchains.Machines {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			compiler := strings.Join(m.CC(cc), " ")
 			for _, level := range []string{"-O0", "-O2", "-Os"} {

@@ -55,7 +55,7 @@ func programProbes() []probe {
 		{id: "d___2", name: "d:::2", types: []string{"int", "const char *"}, calls: []string{"1 0"}, self: true},
 		{id: "d___3", name: "d:::3", types: []string{"int", "const char *", "int"}, calls: []string{"1 0 3"}, self: true},
 	}
-	for n := 4; n <= 8; n++ {
+	for n := 4; n <= 12; n++ {
 		probes = append(probes, probe{
 			id: fmt.Sprint("d___", n), name: fmt.Sprint("d:::", n),
 			types: slices.Repeat([]string{"int"}, n), calls: []string{words(n)}, self: true,
@@ -90,11 +90,11 @@ func arities() []probe {
 	return probes
 }
 
-// words returns the words from 1 to n.
+// words returns the words from 1 to n, hexadecimal.
 func words(n int) string {
 	var w []string
 	for i := 1; i <= n; i++ {
-		w = append(w, fmt.Sprint(i))
+		w = append(w, fmt.Sprintf("%x", i))
 	}
 	return strings.Join(w, " ")
 }

@@ -56,6 +56,7 @@ func installed(prefix string) (all []string) {
 		"-rw-r--r-- include/sdt_forms.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
+		"-rw-r--r-- include/sdtconvert/usdt.h",
 		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
 		"Lrwxrwxrwx libexec/sdtconvert/ld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",

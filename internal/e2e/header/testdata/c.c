@@ -127,6 +127,11 @@ static NOINLINE void illumos(int a, const char *p)
 	DTRACE_PROBE6(d___6, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6);
 	DTRACE_PROBE7(d___7, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7);
 	DTRACE_PROBE8(d___8, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7, int, 8);
+	DTRACE_PROBE9(d___9, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7, int, 8, int, 9);
+	DTRACE_PROBE10(d___10, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7, int, 8, int, 9, int, 10);
+	DTRACE_PROBE11(d___11, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7, int, 8, int, 9, int, 10, int, 11);
+	DTRACE_PROBE12(d___12, int, 1, int, 2, int, 3, int, 4, int, 5, int, 6, int, 7, int, 8, int, 9, int, 10, int, 11,
+	    int, 12);
 }
 
 /* -fno-plt keeps the address of what a loop calls in a register, but for hidden functions. */

@@ -13,6 +13,7 @@ SDT_PROBE_DEFINE(op, , , pointers);
 SDT_PROBE_DEFINE(op, , , fields);
 SDT_PROBE_DEFINE(op, , , constants);
 DTRACE_PROBE_DECLARE(op___eight);
+DTRACE_PROBE_DECLARE(op___twelve);
 
 enum kind { MINUS = -7 };
 #ifdef __cplusplus
@@ -49,6 +50,8 @@ void operands(signed char c, unsigned char uc, volatile short s, const unsigned 
 	SDT_PROBE7(op, , , integers, c, uc, s, us, i, u, l);
 	DTRACE_PROBE8(op___eight, int, c + i, int, uc - i, int, us * i, int, i ^ 3, unsigned, u + 1, long, l + 2,
 	    unsigned long, ul + 3, unsigned long, ul * u);
+	DTRACE_PROBE12(op___twelve, int, c + i, int, uc - i, int, us * i, int, i ^ 3, unsigned, u + 1, long, l + 2,
+	    unsigned long, ul + 3, unsigned long, ul * u, int, c - i, int, uc * i, unsigned long, ul - 5, long, l * i);
 }
 
 void operands_more(long long ll, unsigned long long ull, bool b, enum kind kind, const volatile void *p, char text[4])

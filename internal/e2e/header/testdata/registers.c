@@ -3,16 +3,26 @@
 
 #include <sdt.h>
 
-extern int registers_global[8];
+extern int registers_global[12];
 void registers_use(void *);
 
 #define ARGUMENT(i) ((i) % 2 ? x[i] + registers_global[i] : (signed char)(x[i] * y))
+#if __SIZEOF_POINTER__ == 8
+#define TWELVE										\
+		DTRACE_PROBE12(registers___twelve, int, ARGUMENT(0), int, ARGUMENT(1),	\
+		    int, ARGUMENT(2), int, ARGUMENT(3), int, ARGUMENT(4), int, ARGUMENT(5),	\
+		    int, ARGUMENT(6), int, ARGUMENT(7), int, ARGUMENT(8), int, ARGUMENT(9),	\
+		    int, ARGUMENT(10), int, ARGUMENT(11))
+#else
+#define TWELVE (void)0
+#endif
 #define TRACEPOINTS									\
 	do {										\
 		SDT_PROBE4(registers, , , four, ARGUMENT(0), ARGUMENT(1), ARGUMENT(2),	\
 		    ARGUMENT(3));							\
 		SDT_PROBE6(registers, , , six, ARGUMENT(0), ARGUMENT(1), ARGUMENT(2),	\
 		    ARGUMENT(3), ARGUMENT(4), ARGUMENT(5));				\
+		TWELVE;									\
 	} while (0)
 
 int registers_stack(volatile int *x, int y, ...);

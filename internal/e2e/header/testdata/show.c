@@ -66,7 +66,7 @@ static void show_types(const struct sdt_probe *p)
 	const char *comma = "";
 
 	putchar('(');
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 12; i++) {
 		for (struct sdt_argtype **a = __start_set_sdt_argtypes_set; a < __stop_set_sdt_argtypes_set; a++) {
 			if ((*a)->probe != p || (*a)->ndx != i)
 				continue;

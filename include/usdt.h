@@ -1,0 +1,100 @@
+/*-
+ * Copyright (c) 2026 The sdtconvert authors
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The macros of libbpf's usdt.h (https://github.com/libbpf/usdt), for sources that use it. They make
+ * the tracepoints and guards of sdt.h, so objects have to be converted, and each probe has a function.
+ *
+ *	USDT(shop, placed, item, count);
+ *	USDT_WITH_SEMA(shop, priced, price(item));
+ *	if (USDT_IS_ACTIVE(shop, priced)) ...
+ *
+ *	USDT_DEFINE_SEMA(orders);
+ *	USDT_WITH_EXPLICIT_SEMA(orders, shop, packed, item);
+ *	if (USDT_SEMA_IS_ACTIVE(orders)) ...
+ *
+ * Arguments are integers, enumerations and pointers, twelve at most. A shared semaphore is the guard of a
+ * probe `sdt:::orders', which need not exist. In C++ the macros declare what they need in the block of the
+ * tracepoint, which C++ does not allow in an unnamed namespace, and g++ 12 not for tests in templates: there,
+ * use DTRACE_PROBE_DECLARE and DTRACE_PROBE of sdt.h.
+ */
+#ifndef SDTCONVERT_USDT_H
+#define SDTCONVERT_USDT_H
+
+#include <sdt.h>
+
+#define USDT(group, name, ...) USDT_FIRE_(_##group##___##name, #group "___" #name, ##__VA_ARGS__)
+#define USDT_WITH_SEMA(group, name, ...) do {								\
+	USDT_DEFINE_(_##group##___##name);								\
+	USDT_FIRE_(_##group##___##name, #group "___" #name, ##__VA_ARGS__);				\
+} while (0)
+#define USDT_IS_ACTIVE(group, name) USDT_TEST_(_##group##___##name)
+
+#define USDT_DECLARE_SEMA(sema) struct sdt_probe
+#define USDT_WITH_EXPLICIT_SEMA(sema, group, name, ...) do {						\
+	SDT_GUARDED_BY_(_##group##___##name, _##sema);							\
+	USDT_FIRE_(_##group##___##name, #group "___" #name, ##__VA_ARGS__);				\
+} while (0)
+#define USDT_SEMA_IS_ACTIVE(sema) USDT_TEST_(_##sema)
+
+#if defined(SDT_SEMAPHORES_) && !defined(SDT_DISABLE)
+#define USDT_DEFINE_SEMA(sema) __asm__(SDT_SEMAPHORE_(_##sema))
+#define USDT_DEFINE_(id) SDT_ASM_(SDT_SEMAPHORE_(id) : :)
+#else
+#define USDT_DEFINE_SEMA(sema) struct sdt_probe
+#define USDT_DEFINE_(id) ((void)0)
+#endif
+
+/* What C++ has to know of a tracepoint and of a test. */
+#if !defined(__cplusplus) || defined(SDT_DISABLE)
+#define USDT_TEST_(id) SDT_TEST_(id)
+#define USDT_LET_NOP_(id)
+#define USDT_LET_CALL_(id, n)
+#else
+#ifdef SDT_SEMAPHORES_
+#define USDT_LET_TEST_(id) extern volatile unsigned short __dtrace_semaphore##id __asm__("__dtrace_semaphore" #id) __attribute__((SDT_HIDDEN_));
+#else
+#define USDT_LET_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
+#endif
+#define USDT_TEST_(id) (__extension__({ USDT_LET_TEST_(id) SDT_TEST_(id); }))
+#define USDT_LET_CALL_(id, n) SDT_OVERLOAD_(id, n);
+#if SDT_NOPS_ > 0
+#define USDT_LET_NOP_(id) extern SDT_KIND_(__dtrace_probe##id) __asm__("__dtrace_probe" #id) SDT_WEAK_;
+#endif
+#endif
+#if SDT_NOPS_ >= 4
+#define USDT_LET_4_(id, n) USDT_LET_NOP_(id)
+#else
+#define USDT_LET_4_(id, n) USDT_LET_CALL_(id, n)
+#endif
+#if SDT_NOPS_ >= 12
+#define USDT_LET_12_(id, n) USDT_LET_NOP_(id)
+#else
+#define USDT_LET_12_(id, n) USDT_LET_CALL_(id, n)
+#endif
+
+/* The first of these has the number of the arguments behind the name. */
+#define USDT_FIRE_(id, name, ...)									\
+	SDT_JOIN_(SDT_JOIN_(USDT_, SDT_16TH_(0, ##__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)), _)(id, name, ##__VA_ARGS__)
+#define USDT_SITE_(id, name, n, let, words) do { let SDT_FIRE_(id, name, n, words, ""); } while (0)
+#define USDT_0_(id, name) USDT_SITE_(id, name, 0, USDT_LET_4_(id, 0), SDT_WORDS_0_())
+#define USDT_1_(id, name, a) USDT_SITE_(id, name, 1, USDT_LET_4_(id, 1), SDT_WORDS_1_(a))
+#define USDT_2_(id, name, a, b) USDT_SITE_(id, name, 2, USDT_LET_4_(id, 2), SDT_WORDS_2_(a, b))
+#define USDT_3_(id, name, a, b, c) USDT_SITE_(id, name, 3, USDT_LET_4_(id, 3), SDT_WORDS_3_(a, b, c))
+#define USDT_4_(id, name, a, b, c, d) USDT_SITE_(id, name, 4, USDT_LET_4_(id, 4), SDT_WORDS_4_(a, b, c, d))
+#define USDT_5_(id, name, a, b, c, d, e) USDT_SITE_(id, name, 5, USDT_LET_12_(id, 5), SDT_WORDS_5_(a, b, c, d, e))
+#define USDT_6_(id, name, a, b, c, d, e, f) USDT_SITE_(id, name, 6, USDT_LET_12_(id, 6), SDT_WORDS_6_(a, b, c, d, e, f))
+#define USDT_7_(id, name, a, b, c, d, e, f, g)								\
+	USDT_SITE_(id, name, 7, USDT_LET_12_(id, 7), SDT_WORDS_7_(a, b, c, d, e, f, g))
+#define USDT_8_(id, name, a, b, c, d, e, f, g, h)							\
+	USDT_SITE_(id, name, 8, USDT_LET_12_(id, 8), SDT_WORDS_8_(a, b, c, d, e, f, g, h))
+#define USDT_9_(id, name, a, b, c, d, e, f, g, h, i)							\
+	USDT_SITE_(id, name, 9, USDT_LET_12_(id, 9), SDT_WORDS_9_(a, b, c, d, e, f, g, h, i))
+#define USDT_10_(id, name, a, b, c, d, e, f, g, h, i, j)						\
+	USDT_SITE_(id, name, 10, USDT_LET_12_(id, 10), SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j))
+#define USDT_11_(id, name, a, b, c, d, e, f, g, h, i, j, k)						\
+	USDT_SITE_(id, name, 11, USDT_LET_12_(id, 11), SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k))
+#define USDT_12_(id, name, a, b, c, d, e, f, g, h, i, j, k, l)						\
+	USDT_SITE_(id, name, 12, USDT_LET_12_(id, 12), SDT_WORDS_12_(a, b, c, d, e, f, g, h, i, j, k, l))
+
+#endif
