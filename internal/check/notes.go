@@ -92,12 +92,17 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	if c.relocatable() {
 		return
 	}
-	lacksBase := func(n stapnotes.Note) bool { return n.Based && c.hasCode(n.Site.Addr) }
+	lacksBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
 	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
 	case hasBase && len(notes) == 0 && !broken:
 		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
 	case !hasBase && slices.ContainsFunc(notes, lacksBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
+	case hasBase:
+		otherBase := func(n stapnotes.Note) bool { return n.Base != notes[0].Base }
+		if i := slices.IndexFunc(notes, otherBase); i > 0 {
+			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", stapsdt.BaseSection, notes[0].Base, notes[i].Base)
+		}
 	}
 }
 

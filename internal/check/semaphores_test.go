@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"debug/elf"
 	"os"
 	"strings"
 	"testing"
@@ -199,6 +200,26 @@ C int more(int n) { return SDT_PROBE_ENABLED(app, , , start) ? n : 0; }
 		b.eachLinker(func(b *build, l toolchains.Linker) {
 			b.link(l, "prog", "fire.o", "define.o", "more.o")
 			b.message(b.finds([]string{"dead-guard prog more app___start"}, "prog"), "never true, and the notes of the probe name app_start_semaphore;")
+		})
+	})
+}
+
+// A note that puts the base elsewhere than the others do.
+func TestNotesOfDifferentBases(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.theirs("two.o", "one")
+		b.theirs("one.o", "other")
+		b.programs([]string{"one.o", "two.o"}, nil, func(b *build, l toolchains.Linker) {
+			b.run(b.machine.Tool("objcopy"), "--dump-section", ".note.stapsdt=notes", "prog")
+			notes := []byte(disk.Read(b, b.path("notes")))
+			word := 8
+			if disk.OpenELF(b, b.path("prog")).Class == elf.ELFCLASS32 {
+				word = 4
+			}
+			notes[20+word+2] ^= 1 // the third byte of the first note's base, behind its head, owner and address
+			b.write("notes", string(notes))
+			b.run(b.machine.Tool("objcopy"), "--update-section", ".note.stapsdt=notes", "prog")
+			b.message(b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "--allow=stray-note", "--allow=semaphore-place", "--allow=unknown-site", "prog"), "has notes that put .stapsdt.base at ")
 		})
 	})
 }

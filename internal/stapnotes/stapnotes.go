@@ -28,8 +28,8 @@ type Note struct {
 	// Semaphore is 16 bits, which tracers count up while they have the site armed. It
 	// is Null of a probe without any. In an object it may be left to the linker.
 	Semaphore image.Ref
-	// Based says that a linked file's note tells where .stapsdt.base was linked for.
-	Based bool
+	// Base is the address that .stapsdt.base was linked for, as a linked file's note has it; 0 if it has none.
+	Base uint64
 }
 
 // ID returns the id of the note's probe: what a stub's name would have.
@@ -141,10 +141,10 @@ func reason(err error) error {
 // linked reads the addresses of a linked file's note.
 func (r *reader) linked(n *Note, desc []byte, word uint64) {
 	get := func(i uint64) uint64 { return r.o.Encoding.GetWord(desc[i*word:]) }
-	n.Based = get(1) != 0
+	n.Base = get(1)
 	moved := uint64(0)
-	if base := get(1); r.base != nil && base != 0 {
-		moved = *r.base - base
+	if r.base != nil && n.Base != 0 {
+		moved = *r.base - n.Base
 	}
 	n.Site.Offset = get(0) + moved
 	if semaphore := get(2); semaphore != 0 {
