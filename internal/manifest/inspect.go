@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"sync"
-
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
@@ -94,13 +92,7 @@ func (i *Inspection) MachineName() string {
 	return i.machine.Traits().Name
 }
 
-// disassembling serialises disassembly: golang.org/x/arch notes in global tables which
-// instructions it has decoded.
-var disassembling sync.Mutex
-
 // Disassemble gives the text of the instructions at an offset of a site's section.
 func (i *Inspection) Disassemble(code Code, offset uint64) []string {
-	disassembling.Lock()
-	defer disassembling.Unlock()
 	return i.machine.Disassemble(code, offset)
 }
