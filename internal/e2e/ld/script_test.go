@@ -26,8 +26,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// Scripts may name inputs with probes, and choose them by patterns. A copy of such a
-// script is what the linker reads, and the user's is what it speaks of.
+// Scripts may name inputs with probes, and choose them by patterns. The linker reads the script as it
+// is, so its messages and reports name that.
 func TestScriptsThatNameInputs(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
