@@ -16,6 +16,10 @@ import (
 // pointer again; where nothing is taken off at once, it pops what the code before the call pushes, or
 // at most what it stores at the stack pointer.
 //
+// Functions with variable arguments, such as printf, do not pop them. So where neither all calls pop their
+// arguments nor none, each of the others may, and if that tells nothing of the one that is asked for, it does if
+// the object's functions pop theirs.
+//
 // Where a function restores the stack pointer from the frame pointer, only its loops show it. So it
 // has to be this call whose arguments are missing: other calls may pop something in C, too, as that of
 // a function which returns a structure, or of __morestack (-fsplit-stack).
@@ -52,6 +56,7 @@ type function struct {
 	start   uint64 // in the section
 	insts   []instruction
 	popping bool // its calls may pop their arguments
+	mixed   bool // or some of them: functions with variable arguments never do
 	work    int  // how many instructions were executed for sites, of other functions too
 }
 
@@ -67,8 +72,8 @@ func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
 
 // pops returns what the callee of a call at an offset in the section pops, 0 if nothing shows that
 // it pops anything.
-func (f *function) pops(site uint64) int64 {
-	if !f.popping {
+func (f *function) pops(site uint64, frames arch.Frames) int64 {
+	if !f.popping && !f.mixed {
 		return 0
 	}
 	i, ok := slices.BinarySearchFunc(f.insts, site, func(in instruction, at uint64) int { return cmp.Compare(f.start+uint64(in.at), at) })
@@ -80,10 +85,23 @@ func (f *function) pops(site uint64) int64 {
 	in.pops = interval{}
 	without := isConsistent(f.insts, true)
 	in.pops = pops
-	if without {
+	if without && !(f.mixed && f.mayPop(in) && popsOwn(frames)) {
 		return 0
 	}
 	return int64(pops.most)
+}
+
+// mayPop reports whether the function can be as it is if the callee of a call pops something. Some of
+// what is pushed before a call may only align the stack pointer.
+func (f *function) mayPop(call *instruction) bool {
+	pops := call.pops
+	if pops.most == 0 {
+		return false
+	}
+	call.pops.least = wordLen
+	can := isConsistent(f.insts, true)
+	call.pops = pops
+	return can
 }
 
 // decodeFunction decodes a function. It has no instructions if it holds what is not known.
@@ -113,7 +131,21 @@ func decodeFunction(start uint64, code []byte) function {
 			in.pops = pops(f.insts, i)
 		}
 	}
-	f.popping = !isConsistent(f.insts, false) && isConsistent(f.insts, true)
+	if isConsistent(f.insts, false) {
+		return f
+	}
+	if f.popping = isConsistent(f.insts, true); f.popping {
+		return f
+	}
+	for i := range f.insts {
+		if in := &f.insts[i]; in.Op == x86asm.CALL {
+			in.pops.least = 0
+			if callerPops(f.insts, i) {
+				in.pops.most = 0
+			}
+		}
+	}
+	f.mixed = isConsistent(f.insts, true)
 	return f
 }
 
@@ -146,6 +178,32 @@ func pops(insts []instruction, call int) interval {
 		return exactly(pushed)
 	}
 	return interval{0, stored} // of variables, too
+}
+
+// callerPops reports whether the code behind a call takes off all that the code before it has put onto
+// the stack for it.
+func callerPops(insts []instruction, call int) bool {
+	added := 0
+	for i := call - 1; i >= 0; i-- {
+		if sub, ok := stackConstant(&insts[i], x86asm.SUB); ok {
+			added += sub
+			break
+		}
+		if insts[i].Op == x86asm.PUSH {
+			added += wordLen
+		} else if changesStack(&insts[i].Inst) {
+			break
+		}
+	}
+	for i := call + 1; i < len(insts); i++ {
+		if add, ok := stackConstant(&insts[i], x86asm.ADD); ok {
+			return add == added
+		}
+		if changesStack(&insts[i].Inst) {
+			break
+		}
+	}
+	return false
 }
 
 // isAddressCall reports whether a call may be for the address of the global offset table, to which

@@ -219,3 +219,22 @@ func TestNamesOfScriptsWithCommas(t *testing.T) {
 		}
 	})
 }
+
+// An input that is linked as it is has its own bytes in the output, however the flag is written.
+func TestBytesOfBinaryInputs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "main.c", "sub/second.c")
+		want := read(t, "sub/second.o")
+		for _, flags := range []string{"-b binary", "--format=binary", "--format binary", "-format=binary", "--form=binary", "-forma binary"} {
+			words := append([]string{"-m", "elf_x86_64", "-r", "-o", "out.o", "main.o"}, append(strings.Fields(flags), "sub/second.o")...)
+			if _, err := tools.Try(l.Path, words...); err != nil {
+				continue // some linkers know only some of these
+			}
+			out, err := wrapped(l, append([]string{"--"}, words...)...)
+			if expect.OK(t, err); !strings.Contains(read(t, "out.o"), want) {
+				t.Errorf("%s: the output has other bytes\n%s", flags, out)
+			}
+			expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.o"), "__dtrace_probe", "%s: not converted", flags)
+		}
+	})
+}
