@@ -112,6 +112,21 @@ func TestScriptsThatAreRefused(t *testing.T) {
 	})
 }
 
+// A script that comes from a pipe is the linker's to read.
+func TestScriptFromPipe(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if l.Family == "gold" || l.Family == "mold" {
+			t.Skip("reads no script from a pipe")
+		}
+		compile(t, "sub/second.c", "plain.c")
+		for _, linker := range []string{l.Path, "'" + converter + "' ld --linker " + l.Path + " --"} {
+			tools.Must(t, "sh", "-c", "echo 'INPUT(sub/second.o)' | "+linker+" -m elf_x86_64 -shared -o out.so -T /dev/stdin plain.o")
+			expect.Contains(t, tools.Output(t, "nm", noPlugins, "out.so"), " second\n", "%s", linker)
+		}
+		expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "not converted")
+	})
+}
+
 // A script that -T names has what it names read in the format before it.
 func TestFormatOfScripts(t *testing.T) {
 	l := linker("bfd")
