@@ -16,9 +16,8 @@ import (
 // pointer again; where nothing is taken off at once, it pops what the code before the call pushes, or
 // at most what it stores at the stack pointer.
 //
-// Functions with variable arguments, such as printf, do not pop them. So where neither all calls pop their
-// arguments nor none, each of the others may, and if that tells nothing of the one that is asked for, it does if
-// the object's functions pop theirs.
+// Functions with variable arguments, such as printf, do not pop them, and what functions of the object pop is in
+// their code (callees.go). Where neither all other calls pop their arguments nor none, each of them may.
 //
 // Where a function restores the stack pointer from the frame pointer, only its loops show it. So it
 // has to be this call whose arguments are missing: other calls may pop something in C, too, as that of
@@ -38,9 +37,10 @@ const maxWork = 1 << 24
 // instruction is one of a function.
 type instruction struct {
 	x86asm.Inst
-	at   int
-	jump int      // the index of the instruction that it jumps to, -1 for none in the function
-	pops interval // of a call, if its callee pops its arguments
+	at    int
+	jump  int      // the index of the instruction that it jumps to, -1 for none in the function
+	pops  interval // of a call, if its callee pops its arguments
+	known bool     // pops is what the callee's code says, or its name
 }
 
 // interval has numbers of bytes.
@@ -64,7 +64,7 @@ type function struct {
 func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
 	if !f.decoded || f.start != frame.Function {
 		work := f.work
-		*f = decodeFunction(frame.Function, frames.Code(frame))
+		*f = decodeFunction(frame.Function, frames.Code(frame), frames)
 		f.work = work
 	}
 	return f
@@ -72,7 +72,7 @@ func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
 
 // pops returns what the callee of a call at an offset in the section pops, 0 if nothing shows that
 // it pops anything.
-func (f *function) pops(site uint64, frames arch.Frames) int64 {
+func (f *function) pops(site uint64) int64 {
 	if !f.popping && !f.mixed {
 		return 0
 	}
@@ -85,60 +85,24 @@ func (f *function) pops(site uint64, frames arch.Frames) int64 {
 	in.pops = interval{}
 	without := isConsistent(f.insts, true)
 	in.pops = pops
-	if without && !(f.mixed && f.mayPop(in) && popsOwn(frames)) {
+	if without {
 		return 0
 	}
 	return int64(pops.most)
 }
 
-// mayPop reports whether the function can be as it is if the callee of a call pops something. Some of
-// what is pushed before a call may only align the stack pointer.
-func (f *function) mayPop(call *instruction) bool {
-	pops := call.pops
-	if pops.most == 0 {
-		return false
-	}
-	call.pops.least = wordLen
-	can := isConsistent(f.insts, true)
-	call.pops = pops
-	return can
-}
-
-// decodeFunction decodes a function. It has no instructions if it holds what is not known.
-func decodeFunction(start uint64, code []byte) function {
-	f := function{decoded: true, start: start}
-	index := map[int]int{}
-	for at := 0; at < len(code); {
-		inst, err := x86asm.Decode(code[at:], 32)
-		if bytes.HasPrefix(code[at:], endbr32) {
-			inst, err = x86asm.Inst{Op: x86asm.NOP, Len: len(endbr32)}, nil
-		}
-		if err != nil || inst.Len == 0 {
-			return function{decoded: true, start: start}
-		}
-		index[at] = len(f.insts)
-		f.insts = append(f.insts, instruction{Inst: inst, at: at, jump: -1})
-		at += inst.Len
-	}
-	for i := range f.insts {
-		in := &f.insts[i]
-		if rel, ok := in.Args[0].(x86asm.Rel); ok && in.Op != x86asm.CALL {
-			if to, ok := index[in.at+in.Len+int(rel)]; ok {
-				in.jump = to
-			}
-		}
-		if in.Op == x86asm.CALL && !isOwnAddress(in) {
-			in.pops = pops(f.insts, i)
-		}
-	}
+// decodeFunction decodes a function, and finds out which calls of it may pop their arguments.
+func decodeFunction(start uint64, code []byte, frames arch.Frames) function {
+	f := function{decoded: true, start: start, insts: decode(code)}
 	if isConsistent(f.insts, false) {
 		return f
 	}
+	f.learnCallees(frames)
 	if f.popping = isConsistent(f.insts, true); f.popping {
 		return f
 	}
 	for i := range f.insts {
-		if in := &f.insts[i]; in.Op == x86asm.CALL {
+		if in := &f.insts[i]; in.Op == x86asm.CALL && !in.known {
 			in.pops.least = 0
 			if callerPops(f.insts, i) {
 				in.pops.most = 0
@@ -147,6 +111,35 @@ func decodeFunction(start uint64, code []byte) function {
 	}
 	f.mixed = isConsistent(f.insts, true)
 	return f
+}
+
+// decode decodes the code of a function. It returns nothing if that holds what is not known.
+func decode(code []byte) (insts []instruction) {
+	index := map[int]int{}
+	for at := 0; at < len(code); {
+		inst, err := x86asm.Decode(code[at:], 32)
+		if bytes.HasPrefix(code[at:], endbr32) {
+			inst, err = x86asm.Inst{Op: x86asm.NOP, Len: len(endbr32)}, nil
+		}
+		if err != nil || inst.Len == 0 {
+			return nil
+		}
+		index[at] = len(insts)
+		insts = append(insts, instruction{Inst: inst, at: at, jump: -1})
+		at += inst.Len
+	}
+	for i := range insts {
+		in := &insts[i]
+		if rel, ok := in.Args[0].(x86asm.Rel); ok && in.Op != x86asm.CALL {
+			if to, ok := index[in.at+in.Len+int(rel)]; ok {
+				in.jump = to
+			}
+		}
+		if in.Op == x86asm.CALL && !isOwnAddress(in) {
+			in.pops = pops(insts, i)
+		}
+	}
+	return insts
 }
 
 // pops returns what a call may pop, if its callee pops its arguments.

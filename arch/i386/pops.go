@@ -43,7 +43,7 @@ func checkPops(t arch.Text, s arch.Site, k arch.Kind, frames arch.Frames, f *fun
 		}
 	}
 	if popped == 0 {
-		popped = f.at(before, frames).pops(s.Offset, frames)
+		popped = f.at(before, frames).pops(s.Offset)
 	}
 	if popped <= 0 || popped%wordLen != 0 {
 		return nil
@@ -71,7 +71,7 @@ func checkTail(s arch.Site, k arch.Kind, f *function, frames arch.Frames) *arch.
 // popsOwn reports whether functions of the object pop their arguments, more than C has them do.
 func popsOwn(frames arch.Frames) bool {
 	return hiddenLen < frames.Most(func(code []byte) int {
-		popped, _ := returned(decodeFunction(0, code).insts)
+		popped, _ := returned(decode(code))
 		return popped
 	})
 }

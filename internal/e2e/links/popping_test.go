@@ -30,6 +30,7 @@ var poppingShapes = map[string]string{
 	"switch": "int f(int a, int b) { switch (a & 7) { case 0: ONE(b); break; case 1: TWO(a, b); break; case 2: work(a); break;" +
 		" case 3: TWO(b, a); work(b); break; case 5: return four(1, 2, a, b); default: ONE(a); } return a; }",
 	"goto":         "int f(int a, int b) { static void *to[] = { &&x, &&y, &&z }; goto *to[a & 1]; x: ONE(a); return 1; y: TWO(a, b); z: return work(b); }",
+	"printing":     "int f(int a, int b) { TWO(a, b); return printf(\"%d \", a) + b; }",
 	"varying":      "int f(int a, int b) { TWO(a, b); return varying(a, b); }",
 	"varying loop": "int f(int a, int b) { int s = b; for (int i = 0; i < a; i++) { TWO(i, s); s += varying(i, s); } return s; }",
 	"tail":         "int f(int a, int b) { return four(a, b, 1, 2); } void tail(int a, int b) { if (a > b) TWO(a, b); }",
