@@ -51,6 +51,9 @@ type Frames interface {
 	Frame(at uint64) (f Frame, ok bool)
 	// Code returns the code of the function of a frame, nil if it is too long to be looked at.
 	Code(f Frame) []byte
+	// Callee returns the symbol that a relocation at an offset refers to, "" if there is none, and the
+	// code of the function that a branch whose operand is there goes to, nil if it is not known.
+	Callee(operand uint64) (symbol string, code []byte)
 	// Most returns the largest of the numbers that count returns for the code of the object's
 	// functions. All calls have the same count.
 	Most(count func(code []byte) int) int

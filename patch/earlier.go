@@ -57,7 +57,7 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		return false, err
 	}
 	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
-		return true, cmp.Or(err, earlierError(o, fmt.Sprintf("with another --probe-object-prefix: its records name %s", symbol)))
+		return true, cmp.Or(err, earlierPrefixError(o, symbol))
 	}
 	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, false, false
 	for i := range o.Sections {
@@ -122,6 +122,20 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 func earlierError(o *elfreloc.Object, flags string) error {
 	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(
 		"the object was converted before %s; convert it as it was compiled, or with the same flags", flags)}
+}
+
+// A PrefixError says that the records of an object name probe objects with another prefix.
+type PrefixError struct {
+	Symbol string // the probe object of the first record
+}
+
+func (e *PrefixError) Error() string {
+	return fmt.Sprintf("the object was converted before with another --probe-object-prefix: its records name %s; "+
+		"convert it as it was compiled, or with the same flags", e.Symbol)
+}
+
+func earlierPrefixError(o *elfreloc.Object, symbol string) error {
+	return &elfreloc.Error{File: o.Name, Err: &PrefixError{symbol}}
 }
 
 // checkAllSemaphores refuses an object whose notes name semaphores that it does not define,

@@ -3,10 +3,12 @@ package patch
 import (
 	"cmp"
 	"debug/elf"
+	"errors"
 	"slices"
 	"sort"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/unwind"
 )
 
@@ -19,6 +21,7 @@ type stackChecks struct {
 	rows    map[int][]unwind.Row // by section, once they are read
 	looked  uint64               // bytes of functions that were looked at
 	most    *int                 // what Most found
+	symbols map[uint64]uint32    // of relocations of the section, by offset, once they are read
 }
 
 // check refuses a site with the text around it. A site that calls a helper does what it did.
@@ -29,7 +32,7 @@ func (c *stackChecks) check(s *Scan, ref *Reference, change *arch.Change, t arch
 	}
 	c.scan = s
 	if section := ref.Relocs.Target; c.refuses == nil || c.section != section {
-		c.section, c.refuses = section, checker.CheckCalls(frames{c, section})
+		c.section, c.symbols, c.refuses = section, nil, checker.CheckCalls(frames{c, section})
 	}
 	return c.refuses(t, change.Site, ref.Stub.Kind)
 }
@@ -93,6 +96,55 @@ func (f frames) Code(frame arch.Frame) []byte {
 		return nil
 	}
 	return code
+}
+
+func (f frames) Callee(operand uint64) (symbol string, code []byte) {
+	o := f.scan.Object
+	syms, err := o.Symbols()
+	if err != nil || f.readSymbols() != nil {
+		return "", nil
+	}
+	section, to := f.section, uint64(0)
+	if index, ok := f.symbols[operand]; ok {
+		s := syms.At(int(index))
+		if symbol = s.Name; s.Section <= 0 || s.Type == elf.STT_SECTION {
+			return symbol, nil
+		}
+		section, to = s.Section, s.Value
+	} else {
+		var distance [4]byte
+		if _, err := o.Reader(section).ReadAt(distance[:], int64(operand)); err != nil {
+			return "", nil
+		}
+		to = operand + uint64(len(distance)) + uint64(int32(o.Encoding.Order.Uint32(distance[:])))
+	}
+	callee := frames{f.stackChecks, section}
+	if frame, ok := callee.Frame(to); ok && frame.Function == to {
+		code = callee.Code(frame)
+	}
+	return symbol, code
+}
+
+// readSymbols reads which symbols the relocations of the section refer to.
+func (f frames) readSymbols() error {
+	if f.symbols != nil {
+		return nil
+	}
+	f.symbols = map[uint64]uint32{}
+	relocs, err := f.scan.Object.RelocSections()
+	if err != nil {
+		return err
+	}
+	for _, rs := range relocs {
+		if rs.Target != f.section {
+			continue
+		}
+		err = errors.Join(err, f.scan.Object.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			f.symbols[r.Offset] = r.Sym
+			return nil
+		}))
+	}
+	return err
 }
 
 func (f frames) Most(count func([]byte) int) int {

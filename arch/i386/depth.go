@@ -16,6 +16,9 @@ import (
 // pointer again; where nothing is taken off at once, it pops what the code before the call pushes, or
 // at most what it stores at the stack pointer.
 //
+// Functions with variable arguments, such as printf, do not pop them, and what functions of the object pop is in
+// their code (callees.go). Where neither all other calls pop their arguments nor none, each of them may.
+//
 // Where a function restores the stack pointer from the frame pointer, only its loops show it. So it
 // has to be this call whose arguments are missing: other calls may pop something in C, too, as that of
 // a function which returns a structure, or of __morestack (-fsplit-stack).
@@ -34,9 +37,10 @@ const maxWork = 1 << 24
 // instruction is one of a function.
 type instruction struct {
 	x86asm.Inst
-	at   int
-	jump int      // the index of the instruction that it jumps to, -1 for none in the function
-	pops interval // of a call, if its callee pops its arguments
+	at    int
+	jump  int      // the index of the instruction that it jumps to, -1 for none in the function
+	pops  interval // of a call, if its callee pops its arguments
+	known bool     // pops is what the callee's code says, or its name
 }
 
 // interval has numbers of bytes.
@@ -52,6 +56,7 @@ type function struct {
 	start   uint64 // in the section
 	insts   []instruction
 	popping bool // its calls may pop their arguments
+	mixed   bool // or some of them: functions with variable arguments never do
 	work    int  // how many instructions were executed for sites, of other functions too
 }
 
@@ -59,7 +64,7 @@ type function struct {
 func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
 	if !f.decoded || f.start != frame.Function {
 		work := f.work
-		*f = decodeFunction(frame.Function, frames.Code(frame))
+		*f = decodeFunction(frame.Function, frames.Code(frame), frames)
 		f.work = work
 	}
 	return f
@@ -68,7 +73,7 @@ func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
 // pops returns what the callee of a call at an offset in the section pops, 0 if nothing shows that
 // it pops anything.
 func (f *function) pops(site uint64) int64 {
-	if !f.popping {
+	if !f.popping && !f.mixed {
 		return 0
 	}
 	i, ok := slices.BinarySearchFunc(f.insts, site, func(in instruction, at uint64) int { return cmp.Compare(f.start+uint64(in.at), at) })
@@ -86,9 +91,30 @@ func (f *function) pops(site uint64) int64 {
 	return int64(pops.most)
 }
 
-// decodeFunction decodes a function. It has no instructions if it holds what is not known.
-func decodeFunction(start uint64, code []byte) function {
-	f := function{decoded: true, start: start}
+// decodeFunction decodes a function, and finds out which calls of it may pop their arguments.
+func decodeFunction(start uint64, code []byte, frames arch.Frames) function {
+	f := function{decoded: true, start: start, insts: decode(code)}
+	if isConsistent(f.insts, false) {
+		return f
+	}
+	f.learnCallees(frames)
+	if f.popping = isConsistent(f.insts, true); f.popping {
+		return f
+	}
+	for i := range f.insts {
+		if in := &f.insts[i]; in.Op == x86asm.CALL && !in.known {
+			in.pops.least = 0
+			if callerPops(f.insts, i) {
+				in.pops.most = 0
+			}
+		}
+	}
+	f.mixed = isConsistent(f.insts, true)
+	return f
+}
+
+// decode decodes the code of a function. It returns nothing if that holds what is not known.
+func decode(code []byte) (insts []instruction) {
 	index := map[int]int{}
 	for at := 0; at < len(code); {
 		inst, err := x86asm.Decode(code[at:], 32)
@@ -96,25 +122,24 @@ func decodeFunction(start uint64, code []byte) function {
 			inst, err = x86asm.Inst{Op: x86asm.NOP, Len: len(endbr32)}, nil
 		}
 		if err != nil || inst.Len == 0 {
-			return function{decoded: true, start: start}
+			return nil
 		}
-		index[at] = len(f.insts)
-		f.insts = append(f.insts, instruction{Inst: inst, at: at, jump: -1})
+		index[at] = len(insts)
+		insts = append(insts, instruction{Inst: inst, at: at, jump: -1})
 		at += inst.Len
 	}
-	for i := range f.insts {
-		in := &f.insts[i]
+	for i := range insts {
+		in := &insts[i]
 		if rel, ok := in.Args[0].(x86asm.Rel); ok && in.Op != x86asm.CALL {
 			if to, ok := index[in.at+in.Len+int(rel)]; ok {
 				in.jump = to
 			}
 		}
 		if in.Op == x86asm.CALL && !isOwnAddress(in) {
-			in.pops = pops(f.insts, i)
+			in.pops = pops(insts, i)
 		}
 	}
-	f.popping = !isConsistent(f.insts, false) && isConsistent(f.insts, true)
-	return f
+	return insts
 }
 
 // pops returns what a call may pop, if its callee pops its arguments.
@@ -146,6 +171,32 @@ func pops(insts []instruction, call int) interval {
 		return exactly(pushed)
 	}
 	return interval{0, stored} // of variables, too
+}
+
+// callerPops reports whether the code behind a call takes off all that the code before it has put onto
+// the stack for it.
+func callerPops(insts []instruction, call int) bool {
+	added := 0
+	for i := call - 1; i >= 0; i-- {
+		if sub, ok := stackConstant(&insts[i], x86asm.SUB); ok {
+			added += sub
+			break
+		}
+		if insts[i].Op == x86asm.PUSH {
+			added += wordLen
+		} else if changesStack(&insts[i].Inst) {
+			break
+		}
+	}
+	for i := call + 1; i < len(insts); i++ {
+		if add, ok := stackConstant(&insts[i], x86asm.ADD); ok {
+			return add == added
+		}
+		if changesStack(&insts[i].Inst) {
+			break
+		}
+	}
+	return false
 }
 
 // isAddressCall reports whether a call may be for the address of the global offset table, to which

@@ -62,14 +62,18 @@ func checkTail(s arch.Site, k arch.Kind, f *function, frames arch.Frames) *arch.
 	if returns {
 		return nil
 	}
-	popped = frames.Most(func(code []byte) int {
-		popped, _ := returned(decodeFunction(0, code).insts)
-		return popped
-	})
-	if popped <= hiddenLen {
+	if !popsOwn(frames) {
 		return nil
 	}
 	return arch.RefuseSite(k, s.Form, fixCdecl+", or with -fno-optimize-sibling-calls", " in an object whose functions pop their arguments")
+}
+
+// popsOwn reports whether functions of the object pop their arguments, more than C has them do.
+func popsOwn(frames arch.Frames) bool {
+	return hiddenLen < frames.Most(func(code []byte) int {
+		popped, _ := returned(decode(code))
+		return popped
+	})
 }
 
 // returned returns how many bytes of arguments a function pops at its returns, if it has any.

@@ -39,7 +39,7 @@ environment.`,
 		flags := wrapperFlags(f)
 		return func(args []string) (bool, error) { return false, p.runCompiler(flags, args) }
 	},
-	wraps: true,
+	wrapped: "the compiler",
 }
 
 // isCompilerLauncher reports whether the program was called by the name under which it runs

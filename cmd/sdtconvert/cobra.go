@@ -40,8 +40,8 @@ func (p *program) newRoot() *cobra.Command {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if command := commandNamed(c.Name()); command.wraps && errors.As(err, new(*pflag.NotExistError)) {
-			return usagef("%w: write -- before the words of what %s runs: %s", err, command.name, command.usage[0])
+		if command := commandNamed(c.Name()); command.wrapped != "" && errors.As(err, new(*pflag.NotExistError)) {
+			return usagef("%w: write -- before %s: %s", err, command.wrapped, command.usage[0])
 		}
 		return flagError(c.Flags(), err)
 	})
@@ -53,7 +53,7 @@ func (p *program) newCommand(c *command, failed *bool) *cobra.Command {
 	cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetInterspersed(!c.wraps)
+	f.SetInterspersed(c.wrapped == "")
 	run := c.define(p, f)
 	cmd.RunE = func(_ *cobra.Command, args []string) (err error) {
 		*failed, err = run(args)

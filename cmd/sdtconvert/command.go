@@ -27,8 +27,8 @@ type command struct {
 	// define defines its flags for one run, and returns what the run does then.
 	define func(p *program, f *pflag.FlagSet) runner
 
-	ownFlags bool // parses its arguments itself; groups say which there are
-	wraps    bool // other arguments, and response files, are those of a program that it runs
+	ownFlags bool   // parses its arguments itself; groups say which there are
+	wrapped  string // other arguments, and response files, are those of this program; "" for none
 }
 
 // group is flags of a command that stand together in help.
@@ -187,7 +187,7 @@ func (p *program) runCommand(args []string) int {
 		return p.complete(args)
 	}
 	c, at, rest := splitCommand(args)
-	if c == nil || !c.wraps {
+	if c == nil || c.wrapped == "" {
 		expanded, err := line.Expand(args, requireFlag)
 		if err != nil {
 			if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {

@@ -69,7 +69,7 @@ link), it runs the next one of that name along PATH.`,
 		flags := linkerFlags(f)
 		return func(args []string) (bool, error) { return false, p.runLinker(flags, args) }
 	},
-	wraps: true,
+	wrapped: "the linker's arguments",
 }
 
 // linkerName reports whether the program was called by the name of a linker.
@@ -143,7 +143,7 @@ func (p *program) runLinker(f *linkFlags, args []string) error {
 		return err
 	}
 	if f.ArgsLenAtDash() != 0 {
-		return usagef("missing -- before linker arguments")
+		return usagef("missing -- before the linker's arguments: write sdtconvert ld -- ARGUMENT...")
 	}
 	if status := p.link(f, "ld", args); status != exitOK {
 		return &statusError{status: status}

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -77,14 +78,29 @@ func (l *link) deadGuards() {
 				l.withoutNote(scopedID{scope, idOf(linkerset.SplitID(id))}, r)
 				continue
 			}
+			if l.recordsOf(scope, r.name) {
+				l.add(r.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", r.name, withNotes)
+				continue
+			}
 			l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.name, oneName)
 		}
 	}
 }
 
+// recordsOf reports whether a file has records of the probe that a semaphore is named after.
+func (l *link) recordsOf(scope int, semaphore string) bool {
+	if l.recordNames == nil {
+		l.recordNames = map[scopedID]bool{}
+		for key := range l.recordedCalls {
+			l.recordNames[scopedID{key.scope, stapsdt.SemaphoreName(linkerset.SplitID(key.id))}] = true
+		}
+	}
+	return l.recordNames[scopedID{scope, semaphore}]
+}
+
 // What to do about guards.
 const (
-	withNotes = "convert every object with --stapsdt"
+	withNotes = "convert every object with notes (--stapsdt beside a --layout)"
 	oneName   = "give guard and tracepoint one name"
 )
 

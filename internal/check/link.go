@@ -33,6 +33,7 @@ type link struct {
 	guardReads    map[int][]semaphore      // that code reads, by scope; the finding is at the first read
 	inSections    map[scopedSemaphore]bool // semaphores in a section of semaphores
 	liveCalls     map[scopedID]bool        // probes with stubs that are still called
+	recordNames   map[scopedID]bool        // semaphores of these, nil before they are asked for
 	recordedCalls map[scopedID]bool        // probes with calls that have a record
 
 	unconverted map[int]bool // images with tracepoints that were not converted, by file

@@ -1,9 +1,11 @@
 package check_test
 
 import (
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // lostNotes removes the notes from prog. Its manifest knows that there were some, as does a user
@@ -43,6 +45,24 @@ func TestStrippedNotes(t *testing.T) {
 				b.message(b.finds([]string{"broken-note unbased  "}, "--allow=early-semaphore", "unbased"), "without which gdb finds no probe")
 			}
 		})
+	})
+}
+
+// Where records show that the probe of a guard has sites, the cure is notes, and no other name. Where records
+// are of a later version, nothing is said of sites.
+func TestImageWithoutTraceOfNotes(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.compiled(asWritten...)
+	b.convert("--stapsdt", "fire.o", "define.o")
+	b.eachLinker(func(b *build, l toolchains.Linker) {
+		b.link(l, "prog", "fire.o", "define.o")
+		b.run("objcopy", "--remove-section=.note.stapsdt", "--remove-section=.stapsdt.base", "prog", "without")
+		b.message(b.finds([]string{"dead-guard without fire app_start"}, "without"), "no site of the probe has a note; convert every object with notes")
+		b.run("objcopy", "--rename-section=sdt_instances_set=sdt_instances2_set", "without", "later")
+		out, err := tools.Try(converter, "check", b.path("later"))
+		if err == nil || !strings.Contains(out, "sdt_instances2_set: records of version 2") || strings.Contains(out, "not-converted") || strings.Contains(out, "dead-guard") {
+			b.Errorf("%s, %v", out, err)
+		}
 	})
 }
 

@@ -68,6 +68,14 @@ func describeFlag(yes bool) string {
 	return "not given"
 }
 
+// describeNotes returns whether records have notes, in words.
+func describeNotes(yes bool) string {
+	if yes {
+		return "with notes (--stapsdt)"
+	}
+	return "without notes"
+}
+
 // flagsOf shows those flags of a section that linkers tell sections of one name
 // apart by.
 func flagsOf(sec *elfreloc.Section) string {

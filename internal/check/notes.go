@@ -223,7 +223,7 @@ func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
 }
 
 // linkAgain is what to do about an image whose records have no notes.
-const linkAgain = "link again with --stapsdt, or, if objects are converted, compile again"
+const linkAgain = "link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again"
 
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
@@ -243,7 +243,7 @@ func (c *fileChecker) missingNotes() error {
 	}
 	advice := linkAgain
 	if c.relocatable() {
-		advice = "compile it again, and convert it with --stapsdt"
+		advice = "compile it again, and convert it with notes (--stapsdt)"
 	}
 	if patch.HasKernelSections(c.Object.Object) {
 		advice = "leave out --require-notes: kernels read no notes"

@@ -133,5 +133,5 @@ func TestRecipes(t *testing.T) {
 	// Without notes.
 	r.write("orders.c", shop)
 	r.write("CMakeLists.txt", project+"set_property(TARGET shop PROPERTY RULE_LAUNCH_LINK \"env SDTCONVERT_FLAGS=--no-stapsdt\")\n")
-	r.passes(gitHub, "title=missing-note::", "link again with --stapsdt", "title=dead-guard::")
+	r.passes(gitHub, "title=missing-note::", "link again with notes (--stapsdt beside a --layout)", "title=dead-guard::")
 }

@@ -15,6 +15,7 @@ import (
 // records checks the records of a file, and reports whether there are any.
 func (c *fileChecker) records() (found bool, err error) {
 	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
+		c.link.unconverted[c.index] = true // as far as this program can tell
 		return false, err
 	}
 	var entries []linkerset.Entry
@@ -252,7 +253,7 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 		c.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, c.index)
 		c.link.trait(trait{MixedFlags, "--drop-relocations", describeFlag(!anchored[i])}, c.index)
 		if kind == arch.Probe {
-			c.link.trait(trait{MixedFlags, "--stapsdt", describeFlag(hasStapsdtNotes)}, c.index)
+			c.link.trait(trait{MixedFlags, "", describeNotes(hasStapsdtNotes)}, c.index)
 			c.link.trait(trait{MixedFlags, "--dtrace", describeFlag(hasDTraceNotes)}, c.index)
 		}
 	}

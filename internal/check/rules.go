@@ -94,13 +94,13 @@ var (
 		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
-		"Link again with --stapsdt, or, if objects are converted, compile again; keep the section .note.stapsdt."}
+		"Link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again; keep the section .note.stapsdt."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
 	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer increments",
 		"The object of the guard was linked as it was compiled, or was converted without --stapsdt; or no tracepoint has the name of its probe.",
-		"Convert every object with --stapsdt before it is linked, those too that only test probes; give guard and tracepoint one name."}
+		"Convert every object with notes (--stapsdt beside a --layout) before it is linked, those too that only test probes; give guard and tracepoint one name."}
 	SemaphorePlace = &Rule{"semaphore-place", Error, "the kernel cannot increment a semaphore where it is",
 		"A linker script or the source has put it into memory that is only read, or that is in no file.",
 		"Leave semaphores in .probes, and .probes with the other data that programs write."}

@@ -114,8 +114,12 @@ var commands = [][]byte{[]byte("INPUT"), []byte("GROUP"), []byte("INCLUDE"), []b
 var beforeParenthesis = regexp.MustCompile(`("[^"*?\[\n]+"|[^\s"*?\[\](){};:,=]*[a-z][^\s"*?\[\](){};:,=]*)\s*\(`)
 
 // scriptHints returns the files that a linker script names, where they are found at once. known is
-// false if it may name others, or have them found in more directories.
+// false if it may name others, or have them found in more directories. A pipe is left to the linker, as it
+// can be read once.
 func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
+	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
 	text, err := os.ReadFile(script)
 	if err != nil {
 		return nil, false

@@ -54,6 +54,9 @@ func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
 	if err := checkAgreement(parts, len(wanted) > 0); err != nil {
 		return process.Status{}, err
 	}
+	if err := l.checkPrefixes(inputs); err != nil {
+		return process.Status{}, err
+	}
 	var flags []string
 	if !l.Convert.Patch.NoRecords {
 		flags = bounds(l.Convert.Patch.Layout, kinds(parts))

@@ -167,7 +167,11 @@ func checkAgreement(parts []*part, converted bool) error {
 	return errors.Join(errs...)
 }
 
+// cause returns what records differ in, without names of theirs.
 func cause(err error) string {
+	if of := (*patch.PrefixError)(nil); errors.As(err, &of) {
+		return "another prefix"
+	}
 	if of := (*elfreloc.Error)(nil); errors.As(err, &of) {
 		return of.Err.Error()
 	}

@@ -95,6 +95,9 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 	if err := checkAgreement(parts, converted); err != nil {
 		return false, err
 	}
+	if err := r.checkPrefixes(files); err != nil {
+		return false, err
+	}
 	var need *stubs.Need
 	if !r.line.Relocatable {
 		if need, err = r.missing(files); err != nil {
@@ -354,6 +357,9 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 	converted := r.converted
 	r.mu.Unlock()
 	if err := checkAgreement(parts, converted); err != nil {
+		return nil, err
+	}
+	if err := r.checkPrefixes(inputs); err != nil {
 		return nil, err
 	}
 	need, err := r.missing(inputs)

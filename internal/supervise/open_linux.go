@@ -103,13 +103,16 @@ func readString(pid int, address uint64) (string, error) {
 // readMemory reads the memory of a process, as far as there is any. It fails only if the
 // host forbids it.
 func readMemory(pid int, address uint64, b []byte) (int, error) {
-	local := []unix.Iovec{{Base: &b[0]}}
-	local[0].SetLen(len(b))
-	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}, 0)
-	if err != unix.EPERM && err != unix.ENOSYS {
-		return max(n, 0), nil // the process may have died
+	if uint64(uintptr(address)) == address {
+		local := []unix.Iovec{{Base: &b[0]}}
+		local[0].SetLen(len(b))
+		n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}, 0)
+		if err != unix.EPERM && err != unix.ENOSYS {
+			return max(n, 0), nil // the process may have died
+		}
 	}
-	// Profiles of containers that forbid the call permit the file.
+	// Profiles of containers that forbid the call permit the file, in which a program of 32 bits finds the
+	// memory of others, too.
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
 	if isGone(err) {
 		return 0, nil
@@ -118,7 +121,7 @@ func readMemory(pid int, address uint64, b []byte) (int, error) {
 		return 0, &UnavailableError{"the memory of the linker cannot be read (kernel.yama.ptrace_scope, or the profile of a container)", errors.Unwrap(err)}
 	}
 	defer f.Close()
-	n, _ = f.ReadAt(b, int64(address))
+	n, _ := f.ReadAt(b, int64(address))
 	return n, nil
 }
 

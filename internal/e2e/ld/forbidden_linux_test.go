@@ -10,17 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// without runs a program below a filter in which a system call fails, as the profile of a container
+// without runs a program below a filter in which system calls fail, as the profile of a container
 // has it.
-func without(t *testing.T, call uint32, errno unix.Errno, name string, args ...string) (string, error) {
+func without(t *testing.T, calls map[uint32]unix.Errno, name string, args ...string) (string, error) {
 	t.Helper()
 	const load, equal, ret, allow = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_RET, 0x7fff0000
-	program := []unix.SockFilter{
-		{Code: load, K: 0}, {Code: equal, K: call, Jf: 1}, {Code: ret, K: 0x00050000 | uint32(errno)}, {Code: ret, K: allow},
+	program := []unix.SockFilter{{Code: load, K: 0}}
+	for call, errno := range calls {
+		program = append(program, unix.SockFilter{Code: equal, K: call, Jf: 1}, unix.SockFilter{Code: ret, K: 0x00050000 | uint32(errno)})
 	}
+	program = append(program, unix.SockFilter{Code: ret, K: allow})
 	type result struct {
 		out []byte
 		err error
@@ -52,7 +55,7 @@ func TestForbiddenCalls(t *testing.T) {
 	enter(t, l.Path)
 	compile(t, "sub/second.c", "plain.c")
 	link := func(call uint32, object string) (string, error) {
-		return without(t, call, unix.EPERM, converter, "ld", "--linker", l.Path, "--", "-shared", "-o", "out.so", object)
+		return without(t, map[uint32]unix.Errno{call: unix.EPERM}, converter, "ld", "--linker", l.Path, "--", "-shared", "-o", "out.so", object)
 	}
 	for call, works := range map[uint32]bool{unix.SYS_SECCOMP: false, unix.SYS_PROCESS_VM_READV: true, unix.SYS_PTRACE: true, unix.SYS_OPENAT2: true} {
 		out, err := link(call, "plain.o")
@@ -69,6 +72,30 @@ func TestForbiddenCalls(t *testing.T) {
 			t.Errorf("%d: %s, %v", call, out, err)
 		}
 	}
+}
+
+// The default profiles of containers, for a process without capabilities, answer what they forbid with
+// EPERM, or with ENOSYS, for which libraries take an older call.
+func TestProfilesOfContainers(t *testing.T) {
+	forbidden := []uint32{
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PTRACE,
+		unix.SYS_PIDFD_GETFD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
+		unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_FUTEX_WAITV, unix.SYS_MEMFD_SECRET, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_QUOTACTL, unix.SYS_SYSLOG, unix.SYS_VMSPLICE,
+	}
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "sub/second.c")
+		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
+			calls := map[uint32]unix.Errno{unix.SYS_CLONE3: unix.ENOSYS}
+			for _, call := range forbidden {
+				calls[call] = errno
+			}
+			if out, err := without(t, calls, converter, "ld", "--linker", l.Path, "--", "-shared", "-o", "out.so", "sub/second.o"); err != nil {
+				t.Fatalf("%v: %s, %v", errno, out, err)
+			}
+			expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "%v: not converted", errno)
+		}
+	})
 }
 
 // The link of a link is the outer one's: both are right.

@@ -56,11 +56,25 @@ func TestOtherProbePrefix(t *testing.T) {
 			t.Errorf("%s: %s, %v", second, out, err)
 		}
 	}
+	// If nothing is converted, the link is refused only where it has no definition of the names.
+	tools.Must(t, converter, "--probe-object-prefix", "xx_", "main.o")
+	disk.Write(t, "define.c", "int xx_app___second, xx_app___start;\n")
+	tools.Must(t, "gcc", "-c", "define.c")
+	for _, flag := range []string{"", "--in-place"} {
+		t.Setenv("SDTCONVERT_FLAGS", flag)
+		for _, output := range [][]string{{"-o", "library.so", "-shared", "sub/second.o"}, {"-o", "program", "main.o", "sub/second.o"}} {
+			out, err := tools.Try("gcc", append([]string{"-B" + wrappers}, output...)...)
+			if err == nil || !strings.Contains(out, "its records name xx_app___second; ") || strings.Contains(out, "undefined") {
+				t.Errorf("%s %s: %s, %v", flag, output, out, err)
+			}
+		}
+		tools.Must(t, "gcc", "-B"+wrappers, "-o", "program", "main.o", "sub/second.o", "define.o")
+	}
+	t.Setenv("SDTCONVERT_FLAGS", "")
 	if out, err := combined(converter, "sub/second.o"); exitCode(err) != 1 || !strings.Contains(out, "another --probe-object-prefix") {
 		t.Errorf("%s, %v", out, err)
 	}
 	// All of one prefix go together.
-	tools.Must(t, converter, "--probe-object-prefix", "xx_", "main.o", "sub/second.o")
 	t.Setenv("SDTCONVERT_FLAGS", "--probe-object-prefix=xx_")
 	tools.Must(t, "gcc", "-B"+wrappers, "-o", "program", "main.o", "sub/second.o")
 }

@@ -102,7 +102,14 @@ func (m *lineMaker) library() item {
 
 // flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
-	switch m.IntN(16) {
+	switch m.IntN(18) {
+	case 15:
+		return m.ordering()
+	case 16:
+		if m.family != "bfd" { // which alone knows abbreviations
+			return item{"--no-as-needed"}
+		}
+		return item{pick(m, []string{"--just-sym", "-just-symb", "--ju"}), m.input()[0]}
 	case 0:
 		return item{"-Bstatic"}
 	case 1:
@@ -135,6 +142,20 @@ func (m *lineMaker) flag() item {
 		return item{pick(m, []string{"-dn", "-dy", "-non_shared", "-call_shared"})}
 	}
 	return item{"--no-as-needed"}
+}
+
+// ordering returns a flag that has sections ordered by a file, whose patterns match the words of
+// inputs in none of the linkers, or by symbols.
+func (m *lineMaker) ordering() item {
+	switch m.family {
+	case "gold":
+		m.responses["order"] = pick(m, []string{".text.which\n.text.extra\n", ".text*\n", ".data\n.text\n"})
+		return item{"--section-ordering-file", "order"}
+	case "lld":
+		m.responses["order"] = pick(m, []string{"which\nextra\nmain\n", "extra\n", "b.o:which\n"})
+		return item{"--symbol-ordering-file=order", "--no-warn-symbol-ordering"}
+	}
+	return item{"--as-needed"}
 }
 
 // some are random items, in groups now and then.
@@ -182,6 +203,9 @@ func (m *lineMaker) binary() item {
 	back := "--format=elf"
 	if m.family == "bfd" {
 		back = "--format=default"
+	}
+	if m.family == "bfd" && m.one(4) {
+		return item{pick(m, []string{"--form=binary", "-forma=binary"}), m.input()[0], "--form=default"}
 	}
 	if m.one(2) {
 		return item{"--format=binary", m.input()[0], back}

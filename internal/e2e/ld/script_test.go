@@ -26,8 +26,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// Scripts may name inputs with probes, and choose them by patterns. A copy of such a
-// script is what the linker reads, and the user's is what it speaks of.
+// Scripts may name inputs with probes, and choose them by patterns. The linker reads the script as it
+// is, so its messages and reports name that.
 func TestScriptsThatNameInputs(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
@@ -109,6 +109,21 @@ func TestScriptsThatAreRefused(t *testing.T) {
 		if out, err := wrapped(l, "--", "-shared", "-o", "out.so", "second.o", "target.ld"); strings.Contains(out, "sdtconvert:") {
 			t.Errorf("%s, %v", out, err)
 		}
+	})
+}
+
+// A script that comes from a pipe is the linker's to read.
+func TestScriptFromPipe(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if l.Family == "gold" || l.Family == "mold" {
+			t.Skip("reads no script from a pipe")
+		}
+		compile(t, "sub/second.c", "plain.c")
+		for _, linker := range []string{l.Path, "'" + converter + "' ld --linker " + l.Path + " --"} {
+			tools.Must(t, "sh", "-c", "echo 'INPUT(sub/second.o)' | "+linker+" -m elf_x86_64 -shared -o out.so -T /dev/stdin plain.o")
+			expect.Contains(t, tools.Output(t, "nm", noPlugins, "out.so"), " second\n", "%s", linker)
+		}
+		expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "not converted")
 	})
 }
 
@@ -216,6 +231,25 @@ func TestNamesOfScriptsWithCommas(t *testing.T) {
 					t.Errorf("%s, %s: %v, %s, want %s: %s", list, inputs, err, sizes(t, "out.o"), want, out)
 				}
 			}
+		}
+	})
+}
+
+// An input that is linked as it is has its own bytes in the output, however the flag is written.
+func TestBytesOfBinaryInputs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "main.c", "sub/second.c")
+		want := read(t, "sub/second.o")
+		for _, flags := range []string{"-b binary", "--format=binary", "--format binary", "-format=binary", "--form=binary", "-forma binary"} {
+			words := append([]string{"-m", "elf_x86_64", "-r", "-o", "out.o", "main.o"}, append(strings.Fields(flags), "sub/second.o")...)
+			if _, err := tools.Try(l.Path, words...); err != nil {
+				continue // some linkers know only some of these
+			}
+			out, err := wrapped(l, append([]string{"--"}, words...)...)
+			if expect.OK(t, err); !strings.Contains(read(t, "out.o"), want) {
+				t.Errorf("%s: the output has other bytes\n%s", flags, out)
+			}
+			expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.o"), "__dtrace_probe", "%s: not converted", flags)
 		}
 	})
 }

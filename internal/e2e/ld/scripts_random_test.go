@@ -162,9 +162,9 @@ func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 	return few
 }
 
-// A copy of a script names what the script names, in the system root, and in a script that
-// it includes.
-func TestCopiesOfScripts(t *testing.T) {
+// A script names the same files with the wrapper and without it, also in the system root, and in a
+// script that it includes.
+func TestFilesOfScripts(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		here := expect.Value(os.Getwd())(t)
 		for name, text := range map[string]string{
@@ -264,7 +264,7 @@ func TestRandomInputScripts(t *testing.T) {
 	})
 }
 
-// Patterns choose of the copies what they choose of the originals, and nothing else.
+// Patterns choose the same sections of converted files as of the files themselves.
 func TestRandomPatterns(t *testing.T) {
 	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
 		here := expect.Value(os.Getwd())(t)

@@ -30,6 +30,9 @@ var poppingShapes = map[string]string{
 	"switch": "int f(int a, int b) { switch (a & 7) { case 0: ONE(b); break; case 1: TWO(a, b); break; case 2: work(a); break;" +
 		" case 3: TWO(b, a); work(b); break; case 5: return four(1, 2, a, b); default: ONE(a); } return a; }",
 	"goto":         "int f(int a, int b) { static void *to[] = { &&x, &&y, &&z }; goto *to[a & 1]; x: ONE(a); return 1; y: TWO(a, b); z: return work(b); }",
+	"printing":     "int f(int a, int b) { TWO(a, b); return printf(\"%d \", a) + b; }",
+	"varying":      "int f(int a, int b) { TWO(a, b); return varying(a, b); }",
+	"varying loop": "int f(int a, int b) { int s = b; for (int i = 0; i < a; i++) { TWO(i, s); s += varying(i, s); } return s; }",
 	"tail":         "int f(int a, int b) { return four(a, b, 1, 2); } void tail(int a, int b) { if (a > b) TWO(a, b); }",
 	"swapped tail": "int f(int a, int b) { return four(a, b, 1, 2); } void tail(int a, int b) { TWO(b, a); }",
 	"bare tail":    "int f(int a, int b) { return four(a, b, 1, 2); } void tail(int a, int b) { TWO(a, b); }",
@@ -48,6 +51,7 @@ struct five { int a[5]; };
 #define OUTSIDE __attribute__((noinline, weak))
 OUTSIDE int work(int a) { return a ^ 5; }
 OUTSIDE int four(int a, int b, int c, int d) { return a + b * 3 + c * 5 + d * 7; }
+OUTSIDE int varying(int a, ...) { __builtin_va_list l; __builtin_va_start(l, a); a ^= __builtin_va_arg(l, int); __builtin_va_end(l); return a; }
 OUTSIDE struct five structure(int x) { struct five s = { { x, x + 1, x + 2, x + 3, x + 4 } }; return s; }
 OUTSIDE void tail(int a, int b);
 OUTSIDE int f(int a, int b);

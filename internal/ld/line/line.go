@@ -105,7 +105,9 @@ func (p *parser) arg(args []string) int {
 func (p *parser) change(name, value string) {
 	switch name {
 	case "format":
-		p.state.Foreign = isForeign(value)
+		if !strings.HasPrefix(value, "=") { // -b=FORMAT names a build ID to GNU ld, and is an error to others
+			p.state.Foreign = isForeign(value)
+		}
 	case "static", "Bstatic":
 		p.state.Static = true
 	case "Bdynamic":

@@ -63,6 +63,9 @@ func TestInputs(t *testing.T) {
 		{"-lc -Bstatic -lc -Bdynamic -lc -static -lc", "-lc -lc(static) -lc -lc(static)"},
 		{"--push-state -dn -la --pop-state -lb --pop-state -lc", "-la(static) -lb -lc"},
 		{"-b binary a.o -b elf64-x86-64 b.o --format=binary c.o --format default d.o", "a.o(foreign) b.o c.o(foreign) d.o"},
+		{"--form=binary a.o -form default b.o --forma binary c.o --format elf32-i386 d.o -b=binary e.o", "a.o(foreign) b.o c.o(foreign) d.o e.o"},
+		{"--ou a.o --sc a.o --default-sc a.o --just-sym a.o -ju a.o -relo b.o -oua.o", "b.o"},
+		{"--pu -Bstatic -la --po -lb", "-la(static) -lb"},
 		{"--start-lib a.o --end-lib b.o", "a.o(lazy) b.o"},
 		{"( a.o ) --start-group -( b.o -) --end-group", "( a.o ) b.o"},
 		{"- a.o", "a.o"},
@@ -83,6 +86,9 @@ func TestLine(t *testing.T) {
 		Scripts: []string{"a.lds", "b.lds"}, Elsewhere: true,
 	}
 	expect.Equal(t, want, l)
+	if !Parse([]string{"--relo", "a.o"}, false).Relocatable {
+		t.Error("an abbreviation of --relocatable is not one")
+	}
 	if Parse([]string{"--version", "-v", "-o", "a.o"}, false).HasInputs() {
 		t.Error("nothing is an input")
 	}

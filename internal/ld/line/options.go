@@ -75,6 +75,9 @@ func flag(word string, following []string) (name, value string, next bool) {
 		body = word[1:]
 	}
 	name, value, equals := strings.Cut(body, "=")
+	if two || name != "" && name[0] != 'o' {
+		name = unabbreviated(name)
+	}
 	// -omagic is the output "magic": long names with an o take two dashes.
 	long := len(name) > 1 && (two || name[0] != 'o' && !twoDashes()[name]) && (longValues()[name] || longFlags()[name] || longName(name))
 	switch {
@@ -90,6 +93,26 @@ func flag(word string, following []string) (name, value string, next bool) {
 		return canonical(body[:1]), body[1:], len(body) == 1
 	}
 	return canonical(body), "", false
+}
+
+// abbreviations are the shortest words by which GNU ld knows names that a look has to know: shorter ones
+// are an error, as each of them is to the other linkers.
+var abbreviations = map[string]string{
+	"default-script": "default-sc", "dependency-file": "depe", "format": "form", "just-symbols": "ju", "mri-script": "mr",
+	"output": "ou", "pop-state": "po", "push-state": "pu", "relocatable": "relo", "script": "sc", "sysroot": "sy",
+}
+
+// unabbreviated returns the name that a word is short for, or the word.
+func unabbreviated(word string) string {
+	if longValues()[word] || longFlags()[word] {
+		return word
+	}
+	for name, shortest := range abbreviations {
+		if strings.HasPrefix(word, shortest) && strings.HasPrefix(name, word) {
+			return name
+		}
+	}
+	return word
 }
 
 func longName(name string) bool { return len(name) > 1 && shortNames[name] != "" }
