@@ -9,12 +9,13 @@ import (
 	"sdtconvert/arch/internal/x86"
 )
 
-// The disabled forms of dtrace -G consist of instructions of one byte, as far as a trap
-// may be put over them: fasttrap, the part of illumos and FreeBSD that arms sites, puts
-// int3 over the recorded byte and emulates what was there. Of a test it sets rax to 1
-// and then does the same, so what is recorded is the nop or the return behind xor.
-// Sites of 5 bytes are as DTrace itself makes them, the others (calls through the global
-// offset table and conditional jumps, which it refuses) of the same instructions.
+// fasttrap, the part of illumos and FreeBSD that arms sites, puts int3 over the first byte
+// of the recorded instruction. For a probe it then emulates the instruction; for a test it
+// sets rax to 1 and skips it. So the instruction of a probe is a nop or a return, and that
+// of a test may not be a return: DTrace itself records the return behind xor of a test that
+// is a tail call, and an armed one runs on into the next function. Here it is the xor.
+// Sites of 5 bytes have the bytes of DTrace itself, the others (calls through the global
+// offset table and conditional jumps, which it refuses) the same instructions.
 var (
 	zeroRAX = []byte{0x48, 0x33, 0xc0} // xor %rax,%rax
 	zeroEAX = []byte{0x33, 0xc0}       // xor %eax,%eax
@@ -44,7 +45,10 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 		if s.Form == arch.CondTail { // which has 4 bytes left
 			zero = zeroEAX
 		}
-		code, c.Record = code[copy(code, zero):], c.Record+uint64(len(zero))
+		code = code[copy(code, zero):]
+		if s.Form == arch.Call {
+			c.Record += uint64(len(zero)) // which debuggers expect
+		}
 	}
 	if s.Form != arch.Call {
 		code[0] = x86.OpRet
@@ -70,11 +74,13 @@ func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site,
 }
 
 // RecordedDOF compares what is around the record with each form. Sites that begin farther
-// before it come first: a conditional tail call ends as a tail call begins.
+// before it come first: a conditional tail call ends as a tail call begins. Of a test that
+// is a tail call, the record may also be the return, as in objects of DTrace itself.
 func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
 	for before := len(zeroEAX) + x86.CondSkip; before >= 0; before-- {
 		for _, shape := range shapesDOF {
-			if s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size); ok && c.Record == record {
+			s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size)
+			if ok && (c.Record == record || k == arch.Enabled && c.New[record-s.Offset] == x86.OpRet) {
 				return s, true
 			}
 		}

@@ -25,6 +25,14 @@ const (
 	sizeProbe   = 4 + 3*lenName + lenFunction
 )
 
+// Length of types, and offsets in struct dtrace_argdesc.
+const (
+	lenType    = 128
+	atArgument = 4
+	atNative   = 12
+	sizeType   = atNative + 2*lenType
+)
+
 // Commands: the direction, the size of the argument, the group 'x' and a number.
 const (
 	out   = 0x40000000
@@ -34,6 +42,7 @@ const (
 	cmdProbes  = out | in | sizeProbe<<16 | group | 2
 	cmdBuffer  = in | 8<<16 | group | 4
 	cmdEnable  = out | in | 16<<16 | group | 6
+	cmdType    = out | in | sizeType<<16 | group | 9
 	cmdEnabled = in | sizeEnabled<<16 | group | 8
 	cmdGo      = out | 4<<16 | group | 12
 	cmdStop    = out | in | 4<<16 | group | 13
@@ -83,14 +92,33 @@ func (d *device) eachProbe(f func(probe)) error {
 		}
 		id = binary.LittleEndian.Uint32(desc[:])
 		names := desc[4:]
-		text := func(n int) string {
-			s, _, _ := bytes.Cut(names[:n], []byte{0})
+		next := func(n int) string {
+			s := text(names[:n])
 			names = names[n:]
-			return string(s)
+			return s
 		}
-		f(probe{id, text(lenName), text(lenName), text(lenFunction), text(lenName)})
+		f(probe{id, next(lenName), next(lenName), next(lenFunction), next(lenName)})
 		id++
 	}
+}
+
+// text returns a string that ends with a NUL.
+func text(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}
+
+// argument returns the type of a probe's argument and the one that D programs see, and
+// false if there is no such argument.
+func (d *device) argument(id uint32, n int) (native, translated string, ok bool) {
+	var desc [sizeType]byte
+	binary.LittleEndian.PutUint32(desc[:], id)
+	binary.LittleEndian.PutUint32(desc[atArgument:], uint32(n))
+	err := d.ioctl("type", cmdType, unsafe.Pointer(&desc))
+	if err != nil || binary.LittleEndian.Uint32(desc[atArgument:]) != uint32(n) {
+		return "", "", false
+	}
+	return text(desc[atNative:][:lenType]), text(desc[atNative+lenType:]), true
 }
 
 // enable enables what patterns match, and has args arguments recorded at each hit. It

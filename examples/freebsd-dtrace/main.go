@@ -1,6 +1,7 @@
 //go:build freebsd && (amd64 || arm64)
 
-// Freebsd-dtrace lists the probes of FreeBSD's kernel, and counts how often they fire.
+// Freebsd-dtrace lists the probes of FreeBSD's kernel and of the programs that run, and
+// counts how often they fire.
 // It speaks to /dev/dtrace/dtrace itself, so it needs none of DTrace's libraries: it is
 // for small systems, as those that boot from a memory disk.
 //
@@ -8,9 +9,13 @@
 //	kdtrace list 'tcp:::'
 //	kdtrace count -for 10s -args 2 'tcp:::' 'fbt:kernel:tcp_output:'
 //	kdtrace count 'tcp:::send' -- ls -l
+//	kdtrace list -types 'shop*:::'
+//	kdtrace count -args 3 'shop*:::' -- ./shop
 //
 // A probe is provider:module:function:name, as dtrace(1) takes it with -n: an empty
-// part stands for all, and a part may hold *, ? and [...].
+// part stands for all, and a part may hold *, ? and [...]. The provider of a program's
+// probes ends in the number of the process. Processes that start while kdtrace counts
+// are traced too.
 package main
 
 import (
@@ -32,7 +37,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: kdtrace list [PROBE...] | kdtrace count [-for DURATION] [-args N] PROBE... [-- COMMAND...]")
+var errUsage = errors.New("usage: kdtrace list [-types] [PROBE...] | kdtrace count [-for DURATION] [-args N] PROBE... [-- COMMAND...]")
 
 func run(args []string) error {
 	if len(args) == 0 {
@@ -48,7 +53,13 @@ func run(args []string) error {
 }
 
 // list prints the probes that one of the patterns matches, as dtrace -l does.
-func list(patterns []string) error {
+func list(args []string) error {
+	flags := flag.NewFlagSet("list", flag.ContinueOnError)
+	types := flags.Bool("types", false, "print the types of arguments, and what each is translated to")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	patterns := flags.Args()
 	d, err := open()
 	if err != nil {
 		return err
@@ -56,8 +67,19 @@ func list(patterns []string) error {
 	defer d.close()
 	fmt.Printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 	return d.eachProbe(func(p probe) {
-		if len(patterns) == 0 || slices.ContainsFunc(patterns, p.matches) {
-			fmt.Printf("%5d %10s %17s %33s %s\n", p.id, p.provider, p.module, p.function, p.name)
+		if len(patterns) > 0 && !slices.ContainsFunc(patterns, p.matches) {
+			return
+		}
+		fmt.Printf("%5d %10s %17s %33s %s\n", p.id, p.provider, p.module, p.function, p.name)
+		for i := 0; *types; i++ {
+			native, translated, ok := d.argument(p.id, i)
+			if !ok {
+				break
+			}
+			if translated != "" && translated != native {
+				native += " -> " + translated
+			}
+			fmt.Printf("\targs[%d] %s\n", i, native)
 		}
 	})
 }

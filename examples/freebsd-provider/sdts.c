@@ -137,39 +137,104 @@ sdts_module(char *mod, size_t size, const struct sdt_probe *probe,
 		mod[n - 3] = '\0';
 }
 
-/* Adds a site to the DTrace probe that it belongs to, maybe a new one. */
-static void
-sdts_own(struct sdts_file *f, struct sdts_site *s)
+/*
+ * Returns how many arguments a probe has: those that it declares, or more for
+ * three probes of the kernel, whose callers pass others. lockstat(1) reads
+ * those of rw-spin and sx-spin.
+ */
+static int
+sdts_nargs(const struct sdt_probe *probe)
+{
+	static const struct {
+		const char *prov, *name;
+		int	 n;
+	} more[] = {
+		{ "lockstat", "rw__spin", 5 },
+		{ "lockstat", "sx__spin", 5 },
+		{ "vfs", "miss", 3 },
+	};
+	u_int i;
+
+	for (i = 0; i < nitems(more); i++)
+		if (strcmp(probe->prov->name, more[i].prov) == 0 &&
+		    strcmp(probe->name, more[i].name) == 0)
+			return (MAX(more[i].n, probe->n_args));
+	return (probe->n_args);
+}
+
+/*
+ * Returns the DTrace probe of a definition in a function, made if it has to
+ * be, or NULL.
+ */
+static struct sdts_probe *
+sdts_owner(struct sdts_file *f, struct sdt_probe *probe, const char *func)
 {
 	struct sdts_provider *p;
 	struct sdts_probe *owner;
 	char mod[DTRACE_MODNAMELEN], name[DTRACE_NAMELEN];
-	const char *func;
 	dtrace_id_t id;
 
-	if ((p = sdts_provider(s->probe->prov->name)) == NULL)
-		return;
-	sdts_module(mod, sizeof(mod), s->probe, f->lf);
-	sdts_dashes(name, sizeof(name), s->probe->name);
-	func = s->probe->func;
-	if (*func == '\0')
-		func = s->func != NULL ? s->func : "none";
+	if ((p = sdts_provider(probe->prov->name)) == NULL)
+		return (NULL);
+	sdts_module(mod, sizeof(mod), probe, f->lf);
+	sdts_dashes(name, sizeof(name), probe->name);
+	if (*probe->func != '\0')
+		func = probe->func;
 	id = dtrace_probe_lookup(p->id, mod, __DECONST(char *, func), name);
 	if (id != DTRACE_IDNONE)
-		owner = dtrace_probe_arg(p->id, id);
-	else {
-		owner = malloc(sizeof(*owner), M_SDTS, M_WAITOK | M_ZERO);
-		owner->probe = s->probe;
-		owner->lf = f->lf;
-		owner->lockstat = strcmp(p->name, "lockstat") == 0;
-		owner->id = dtrace_probe_create(p->id, mod, func, name,
-		    SDTS_AFRAMES, owner);
-	}
+		return (dtrace_probe_arg(p->id, id));
+	owner = malloc(sizeof(*owner), M_SDTS, M_WAITOK | M_ZERO);
+	owner->probe = probe;
+	owner->lf = f->lf;
+	owner->lockstat = strcmp(p->name, "lockstat") == 0;
+	owner->id = dtrace_probe_create(p->id, mod, func, name, SDTS_AFRAMES,
+	    owner);
+	return (owner);
+}
+
+/* Adds a site to the DTrace probe that it belongs to, maybe a new one. */
+static void
+sdts_own(struct sdts_file *f, struct sdts_site *s)
+{
+	struct sdts_probe *owner;
+
+	owner = sdts_owner(f, s->probe, s->func != NULL ? s->func : "none");
+	if (owner == NULL)
+		return;
+	/* Callers in FreeBSD 15's tracepoints pass zeros for the others. */
+	s->nargs = s->target != 0 ? INT_MAX : sdts_nargs(s->probe);
 	mtx_lock(&sdts_sites);
 	s->owner = owner;
 	s->onext = owner->sites;
 	owner->sites = s;
 	mtx_unlock(&sdts_sites);
+}
+
+/* Makes DTrace probes of a file's definitions that have no site in it. */
+static void
+sdts_own_siteless(struct sdts_file *f)
+{
+	struct sdt_probe **p, **end;
+	struct sdts_probe *owner;
+	int k;
+
+	if (linker_file_lookup_set(f->lf, "sdt_probes_set", &p, &end,
+	    NULL) != 0)
+		return;
+	for (; p < end; p++) {
+		if ((*p)->version != (int)sizeof(**p))
+			continue;
+		for (k = 0; k < f->n; k++)
+			if (f->sites[k].probe == *p && !f->sites[k].form->test)
+				break;
+		if (k < f->n || (owner = sdts_owner(f, *p, "none")) == NULL ||
+		    owner->sites != NULL || owner->file != NULL)
+			continue;
+		mtx_lock(&sdts_sites);
+		owner->file = f;
+		SLIST_INSERT_HEAD(&f->siteless, owner, link);
+		mtx_unlock(&sdts_sites);
+	}
 }
 
 static int
@@ -282,7 +347,7 @@ sdts_count_records(linker_file_t lf, const char *set)
 	return (linker_file_lookup_set(lf, set, &r, &end, &n) == 0 ? n : 0);
 }
 
-/* Makes probes of the sites that have none. */
+/* Makes the DTrace probes of a file that do not exist yet. */
 static void
 sdts_own_all(struct sdts_file *f)
 {
@@ -291,6 +356,7 @@ sdts_own_all(struct sdts_file *f)
 	for (k = 0; k < f->n; k++)
 		if (!f->sites[k].form->test && f->sites[k].owner == NULL)
 			sdts_own(f, &f->sites[k]);
+	sdts_own_siteless(f);
 }
 
 /* A file was loaded. */
@@ -369,6 +435,10 @@ sdts_free_file(struct sdts_file *f)
 
 	mtx_lock(&sdts_sites);
 	SLIST_REMOVE(&sdts_files, f, sdts_file, link);
+	SLIST_FOREACH(owner, &f->siteless, link) {
+		owner->dead = true;
+		owner->file = NULL;
+	}
 	for (k = 0; k < f->n; k++) {
 		f->sites[k].dead = true;
 		sdts_unhash(&f->sites[k]);
@@ -521,6 +591,8 @@ sdts_destroy(void *arg __unused, dtrace_id_t id __unused, void *parg)
 	mtx_lock(&sdts_sites);
 	for (s = owner->sites; s != NULL; s = s->onext)
 		s->owner = NULL;
+	if (owner->file != NULL)
+		SLIST_REMOVE(&owner->file->siteless, owner, sdts_probe, link);
 	mtx_unlock(&sdts_sites);
 	free(owner, M_SDTS);
 }

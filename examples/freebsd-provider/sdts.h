@@ -25,6 +25,7 @@ struct sdts_site {
 	uint32_t	 expected;	/* what the code begins with now */
 	uintptr_t	 target;	/* of a tracepoint of FreeBSD 15, or 0 */
 	int		 refs;		/* of a test or a jump: what needs it armed */
+	int		 nargs;		/* that its probe has */
 	bool		 armed;
 	bool		 shared;	/* armed by another provider, too */
 	bool		 dead;		/* its code was unloaded */
@@ -37,7 +38,9 @@ struct sdts_site {
 struct sdts_probe {
 	dtrace_id_t	 id;
 	struct sdt_probe *probe;
-	struct sdts_site *sites;
+	struct sdts_site *sites;	/* NULL if the probe has none anywhere */
+	SLIST_ENTRY(sdts_probe) link;	/* of those without sites in file */
+	struct sdts_file *file;		/* NULL if it has sites */
 	linker_file_t	 lf;
 	bool		 lockstat;
 	bool		 enabled;
@@ -53,6 +56,7 @@ struct sdts_file {
 	linker_file_t	 lf;
 	int		 n, njumps;
 	struct sdts_site *sites, *jumps;
+	SLIST_HEAD(, sdts_probe) siteless;
 };
 SLIST_HEAD(sdts_files, sdts_file);
 

@@ -61,6 +61,7 @@ static struct sdts_hit {
 	struct trapframe *tf;
 	bool	tail;		/* the frame is one at a tail call */
 	int	first;		/* argument that is the probe's first */
+	int	nargs;		/* of the probe; any others are 0 */
 } sdts_hits[MAXCPU];		/* while a probe fires */
 static bool sdts_asking[MAXCPU]; /* other providers, for a breakpoint */
 
@@ -317,22 +318,30 @@ dtrace_sdts_find(uintptr_t addr)
 	return (NULL);
 }
 
+/* Returns one of a probe's first five arguments, which are in registers. */
+static uint64_t
+dtrace_sdts_argument(const struct sdts_hit *hit, int n)
+{
+
+	if (n >= hit->nargs)
+		return (0);
+	return (dtrace_sdts_register(hit->tf, hit->first + n));
+}
+
 /* Is a frame of its own, so that SDTS_AFRAMES is right. */
 static void __noinline
 dtrace_sdts_fire(struct sdts_site *s, struct sdts_hit hit)
 {
 	solaris_cpu_t *cpu = &solaris_cpu[curcpu];
 	struct sdts_hit outer = sdts_hits[curcpu];
-	struct trapframe *tf = hit.tf;
-	int n = hit.first;
 
 	s->hits++;
 	sdts_hits[curcpu] = hit;
-	cpu->cpu_dtrace_caller = hit.tail ? RETURN_ADDRESS(tf) :
+	cpu->cpu_dtrace_caller = hit.tail ? RETURN_ADDRESS(hit.tf) :
 	    (uintptr_t)s->addr;
-	dtrace_probe(s->owner->id, dtrace_sdts_register(tf, n),
-	    dtrace_sdts_register(tf, n + 1), dtrace_sdts_register(tf, n + 2),
-	    dtrace_sdts_register(tf, n + 3), dtrace_sdts_register(tf, n + 4));
+	dtrace_probe(s->owner->id, dtrace_sdts_argument(&hit, 0),
+	    dtrace_sdts_argument(&hit, 1), dtrace_sdts_argument(&hit, 2),
+	    dtrace_sdts_argument(&hit, 3), dtrace_sdts_argument(&hit, 4));
 	cpu->cpu_dtrace_caller = 0;
 	sdts_hits[curcpu] = outer;
 }
@@ -359,7 +368,7 @@ dtrace_sdts_jump(const struct sdts_site *jump, struct trapframe *tf,
 	s = dtrace_sdts_point_of_jump(jump,
 	    (uint32_t)dtrace_sdts_register(tf, 0));
 	if (s != NULL)
-		dtrace_sdts_fire(s, (struct sdts_hit){ tf, true, 1 });
+		dtrace_sdts_fire(s, (struct sdts_hit){ tf, true, 1, s->nargs });
 	/* fbt takes it for a return on arm64, and would go on to sdt_probe(). */
 	(void)dtrace_sdts_others((uintptr_t)jump->addr, tf, rval);
 	return (dtrace_sdts_return(tf));
@@ -386,7 +395,8 @@ dtrace_sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
 		s->hits++;
 		SET_RESULT(tf);
 	} else
-		dtrace_sdts_fire(s, (struct sdts_hit){ tf, s->form->tail, 0 });
+		dtrace_sdts_fire(s, (struct sdts_hit){ tf, s->form->tail, 0,
+		    s->nargs });
 	if (s->form->step != 0)
 		return (dtrace_sdts_goto(tf, addr + s->form->step));
 	/* fbt may have armed this return as well, before us or after. */
@@ -403,6 +413,8 @@ dtrace_sdts_getargval(void *arg __unused, dtrace_id_t id __unused,
 
 	if (hit->tf == NULL)
 		return (dtrace_sdts_point_argument(n));
+	if (n >= hit->nargs)
+		return (0);
 	n += hit->first;
 	if (n < SDT_REGISTERS)
 		return (dtrace_sdts_register(hit->tf, n));

@@ -35,7 +35,8 @@ func TestMapping(t *testing.T) {
 
 func TestCheckDOF(t *testing.T) {
 	long := strings.Repeat("t", 128)
-	f, err := parse("provider p1 { probe x(int); }; provider q { probe y(" + long[1:] + "); probe z(int a) : (" + long + " a); };")
+	f, err := parse("provider p1 { probe x(int); }; provider q { probe y(" + long[1:] + "); probe z(int a) : (" + long + " a); };" +
+		"\nprovider " + long[:53] + " { };\nprovider " + long[:54] + " { };\nprovider pid { };")
 	expect.OK(t, err)
 	var got []string
 	for _, err := range CheckDOF(f.Providers) {
@@ -44,6 +45,8 @@ func TestCheckDOF(t *testing.T) {
 	want := []string{
 		"x.d:1:10: the name of provider p1 ends in a digit, where DTrace puts the number of the process; choose another one",
 		"x.d:1:189: a type of probe z has 128 characters, and may have 127: " + long + "; give it a name with typedef",
+		"x.d:3:10: the name of provider " + long[:54] + " has 54 characters, and may have 53, because DTrace appends the number of the process",
+		"x.d:4:10: provider pid is DTrace's own; choose another one",
 	}
 	expect.Equal(t, want, got)
 }

@@ -40,6 +40,8 @@ type Arg struct {
 // Limits of names, in bytes: those of DTrace (DTRACE_PROVNAMELEN, DTRACE_NAMELEN).
 const (
 	maxName = 63
+	// maxDOFName is that of a provider that kernels append the number of the process to.
+	maxDOFName = 53
 	// maxType is how long the type of an argument may be with its NUL (DTRACE_ARGTYPELEN).
 	maxType = 128
 	// MaxArgs is how many arguments the notes of a probe tell, as SystemTap's macros do.
@@ -72,8 +74,13 @@ func Check(providers []*Provider, stubs bool) (faults []error) {
 func CheckDOF(providers []*Provider) (faults []error) {
 	c := &checker{}
 	for _, p := range providers {
-		if token.IsDigit(p.Name[len(p.Name)-1]) {
+		switch {
+		case token.IsDigit(p.Name[len(p.Name)-1]):
 			c.fault(p.Pos, "choose another one", "the name of provider %s ends in a digit, where DTrace puts the number of the process", p.Name)
+		case p.Name == "pid":
+			c.fault(p.Pos, "choose another one", "provider pid is DTrace's own")
+		case len(p.Name) > maxDOFName && len(p.Name) <= maxName:
+			c.fault(p.Pos, "", "the name of provider %s has %d characters, and may have %d, because DTrace appends the number of the process", p.Name, len(p.Name), maxDOFName)
 		}
 		for _, probe := range p.Probes {
 			for _, a := range slices.Concat(probe.Args, probe.Translated) {

@@ -1,13 +1,22 @@
 // Package slurp reads DTrace's object format and refuses what kernels refuse of it. It is
 // an oracle of its own for what internal/emit/dof writes: it is made from the rules of
-// illumos' and FreeBSD's dtrace.c (dtrace_dof_slurp, dtrace_helper_provider_validate), and
-// shares nothing with the writer.
+// illumos' and FreeBSD's dtrace.c (dtrace_dof_slurp, dtrace_helper_provider_validate) and
+// fasttrap.c (fasttrap_meta_provide, fasttrap_meta_create_probe), and shares nothing with
+// the writer.
+//
+// FreeBSD 12.1's kernel refuses what Read refuses, or makes no probe of it, but for some
+// files that it misreads or that no tool writes, which Read refuses too: mappings to an
+// argument that does not exist, classes of attributes above Common, probes without a name,
+// a size of the file other than that to load, other sizes of the header and of entries, a
+// provider that is aligned to less than 4, tests in version 1, and relocations of no type
+// or without a name.
 package slurp
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Kernel is what kernels differ in.
@@ -212,6 +221,9 @@ func (r *reader) provider(s *section) error {
 	if p.Provider, err = r.string(t.strings, r.u32(at+16)); err != nil || p.Provider == "" || len(p.Provider) >= 64 {
 		return fmt.Errorf("provider %q: %v", p.Provider, err)
 	}
+	if p.Provider == "pid" || len(p.Provider)+10 >= 64 { // of the number of a process
+		return fmt.Errorf("fasttrap makes no provider %q", p.Provider)
+	}
 	for i := range p.Attributes {
 		p.Attributes[i] = r.u32(at + 20 + 4*i)
 		if a := p.Attributes[i]; a>>24 > 7 || a>>16&0xff > 7 || a>>8&0xff > 5 {
@@ -260,6 +272,11 @@ func (r *reader) probe(t tables, p Probe, field uint64) (err error) {
 	}
 	if len(p.Offsets)+len(p.Enabled) == 0 {
 		return fmt.Errorf("probe %s has no site in %s", p.Name, p.Function)
+	}
+	for _, offsets := range [][]uint32{p.Offsets, p.Enabled} {
+		if len(slices.Compact(slices.Sorted(slices.Values(offsets)))) != len(offsets) {
+			return fmt.Errorf("fasttrap makes no probe %s in %s: a site is there twice", p.Name, p.Function)
+		}
 	}
 	r.file.Probes = append(r.file.Probes, p)
 	return nil

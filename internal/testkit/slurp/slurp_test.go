@@ -2,6 +2,7 @@ package slurp_test
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/emit/dof"
@@ -10,12 +11,15 @@ import (
 )
 
 // good returns a file that kernels take.
-func good(t testing.TB) []byte {
+func good(t testing.TB) []byte { return file(t, "p", 7) }
+
+// file returns one with a provider and the offsets of a probe in a function.
+func file(t testing.TB, provider string, offsets ...uint32) []byte {
 	t.Helper()
 	data, _, err := dof.Write(dof.Format{Order: binary.LittleEndian, LP64: true, Relocation: dof.Relative}, []dof.Provider{{
-		Name: "p", Probes: []dof.Probe{{
+		Name: provider, Probes: []dof.Probe{{
 			Name: "x", Native: []string{"int"}, Translated: []string{"int"}, Mapping: []byte{0},
-			Functions: []dof.Function{{Name: "f", Symbol: "f", Offsets: []uint32{7}, Enabled: []uint32{9}}},
+			Functions: []dof.Function{{Name: "f", Symbol: "f", Offsets: offsets, Enabled: []uint32{9}}},
 		}},
 	}})
 	expect.OK(t, err)
@@ -65,6 +69,19 @@ func TestRefused(t *testing.T) {
 		data := good(t)
 		expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
 		spoil(data)
+		expect.Contains(t, expect.Failure(slurp.Read(data, slurp.FreeBSD)), want)
+	}
+}
+
+// fasttrap makes nothing of some files that the rest of the kernel takes.
+func TestNoProbes(t *testing.T) {
+	longest := strings.Repeat("n", 53)
+	expect.Value(slurp.Read(file(t, longest, 8, 7), slurp.FreeBSD))(t)
+	for want, data := range map[string][]byte{
+		"fasttrap makes no provider":                    file(t, longest+"n", 7),
+		`fasttrap makes no provider "pid"`:              file(t, "pid", 7),
+		"fasttrap makes no probe x in f: a site is the": file(t, "p", 7, 7),
+	} {
 		expect.Contains(t, expect.Failure(slurp.Read(data, slurp.FreeBSD)), want)
 	}
 }
