@@ -84,7 +84,7 @@ struct sdt_argtype {
  * shorter than a call, so tracepoints are calls there.
  */
 #if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && (defined(__i386__) || defined(__arm__) ||	\
-    (defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) ||		\
+    (defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) ||	\
     defined(__powerpc64__) || defined(__riscv) || defined(__s390x__))))
 #if defined(SDT_CALLS) || defined(SDT_DISABLE) || (defined(__thumb__) && !defined(__thumb2__))
 #elif defined(__i386__) || defined(__arm__)
@@ -214,9 +214,9 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_LET_(n, x)											\
 	__extension__ __auto_type sdt_##n##_given_ = ((void)0, (x));					\
 	__extension__ __auto_type sdt_##n##_ = SDT_NATIVE_(sdt_##n##_given_);
-#define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: SDT_SMALL_(v), char: SDT_SMALL_(v),			\
+#define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: SDT_SMALL_(v), char: SDT_SMALL_(v),		\
     signed char: SDT_SMALL_(v), short: SDT_SMALL_(v), int: (v), long: (v), long long: SDT_LONG_(long, v),	\
-    unsigned char: SDT_SMALL_(v), unsigned short: SDT_SMALL_(v), unsigned: (v), unsigned long: (v),		\
+    unsigned char: SDT_SMALL_(v), unsigned short: SDT_SMALL_(v), unsigned: (v), unsigned long: (v),	\
     unsigned long long: SDT_LONG_(unsigned long, v),							\
     default: __builtin_choose_expr(sizeof(v) <= sizeof(int) && !SDT_IS_POINTER_(v),			\
 	(int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
@@ -293,11 +293,11 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_SITE_10_ SDT_CALL_SITE_
 #define SDT_SITE_11_ SDT_CALL_SITE_
 #define SDT_SITE_12_ SDT_CALL_SITE_
-#define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i)						\
+#define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i)								\
     (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i))
-#define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j)						\
+#define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j)							\
     (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j))
-#define SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k)						\
+#define SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k)							\
     (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j), SDT_W_(k))
 #define SDT_WORDS_12_(a, b, c, d, e, f, g, h, i, j, k, l)						\
     (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i), SDT_W_(j), SDT_W_(k), SDT_W_(l))
@@ -313,16 +313,16 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_PARAMS_7_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 #define SDT_PARAMS_8_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 #define SDT_PARAMS_9_											\
-    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,		\
     sdt_word_)
 #define SDT_PARAMS_10_											\
-    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,		\
     sdt_word_, sdt_word_)
 #define SDT_PARAMS_11_											\
-    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,		\
     sdt_word_, sdt_word_, sdt_word_)
 #define SDT_PARAMS_12_											\
-    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,			\
+    (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_,		\
     sdt_word_, sdt_word_, sdt_word_, sdt_word_)
 
 #ifndef SDT_DISABLE
@@ -433,7 +433,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	".pushsection .sdt_operands,\"e?\",%%progbits\n"						\
 	"\t.dc.a 8808b\n\t.asciz \"" SDT_ATT_(SDT_STRING_##n##_) "\"\n"					\
 	".popsection\n"											\
-	".pushsection .sdt_unconverted,\"MS?\",%%progbits,1\n\t.asciz \"" #id "\"\n.popsection" : : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
+	".pushsection .sdt_unconverted,\"MS?\",%%progbits,1\n\t.asciz \"" #id "\"\n.popsection"		\
+	: : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
 } while (0)
 
 #define SDT_STRING_0_ ""
@@ -508,21 +509,21 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_SEMAPHORE_(id)										\
 	".ifndef __dtrace_semaphore" #id "\n"								\
 	".ifndef _.probes.base\n"									\
-	".pushsection .probes,\"awG\",\"progbits\",_.probes.base,comdat\n\t.balign 4096\n"			\
+	".pushsection .probes,\"awG\",\"progbits\",_.probes.base,comdat\n\t.balign 4096\n"		\
 	"\t.weak _.probes.base\n\t.hidden _.probes.base\n"						\
 	"_.probes.base:	.zero 4\n.popsection\n.endif\n"							\
-	".pushsection .probes,\"awG\",\"progbits\",__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
+	".pushsection .probes,\"awG\",\"progbits\",__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"	\
 	"\t.weak __dtrace_semaphore" #id "\n\t.hidden __dtrace_semaphore" #id "\n"			\
 	"\t.type __dtrace_semaphore" #id ",\"object\"\n\t.size __dtrace_semaphore" #id ",2\n"		\
 	"__dtrace_semaphore" #id ":\n8809:	.zero 4\n\t.reloc 8809b,BFD_RELOC_NONE,_.probes.base\n"	\
 	".popsection\n.endif"
-#define SDT_GUARDED_BY_(id, guard) SDT_ASM_(".pushsection .sdt_guards,\"e?\",%%progbits\n"			\
+#define SDT_GUARDED_BY_(id, guard) SDT_ASM_(".pushsection .sdt_guards,\"e?\",%%progbits\n"		\
 	"\t.asciz \"" #id "\"\n\t.asciz \"" #guard "\"\n.popsection" : : )
 #define SDT_UP_(id) __builtin_expect(__dtrace_semaphore##id != 0, 0)
 #ifdef __cplusplus
 #define SDT_DECLARE_TEST_(id) extern "C" volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));
 #define SDT_TEST_(id) (SDT_UP_(id) && []() __attribute__((always_inline)) {				\
-	SDT_ASM_(SDT_SEMAPHORE_(id) : :);									\
+	SDT_ASM_(SDT_SEMAPHORE_(id) : :);								\
 	return true;											\
 }())
 #else
@@ -774,25 +775,25 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7))
 #define DTRACE_PROBE9(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
-    t8, a8)	\
-	SDT_FIRE_(_##name, #name, 9, SDT_WORDS_9_(a0, a1, a2, a3, a4, a5, a6, a7, a8),	\
+    t8, a8)												\
+	SDT_FIRE_(_##name, #name, 9, SDT_WORDS_9_(a0, a1, a2, a3, a4, a5, a6, a7, a8),			\
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
 	    SDT_TYPE_(8, #t8))
 #define DTRACE_PROBE10(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
-    t8, a8, t9, a9)	\
-	SDT_FIRE_(_##name, #name, 10, SDT_WORDS_10_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9),	\
+    t8, a8, t9, a9)											\
+	SDT_FIRE_(_##name, #name, 10, SDT_WORDS_10_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9),		\
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
 	    SDT_TYPE_(8, #t8) SDT_TYPE_(9, #t9))
 #define DTRACE_PROBE11(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
-    t8, a8, t9, a9, t10, a10)	\
+    t8, a8, t9, a9, t10, a10)										\
 	SDT_FIRE_(_##name, #name, 11, SDT_WORDS_11_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10),	\
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\
 	    SDT_TYPE_(8, #t8) SDT_TYPE_(9, #t9) SDT_TYPE_(10, #t10))
 #define DTRACE_PROBE12(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7,		\
-    t8, a8, t9, a9, t10, a10, t11, a11)	\
+    t8, a8, t9, a9, t10, a10, t11, a11)									\
 	SDT_FIRE_(_##name, #name, 12, SDT_WORDS_12_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11),	\
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7)			\

@@ -52,7 +52,8 @@
 #define USDT_LET_CALL_(id, n)
 #else
 #ifdef SDT_SEMAPHORES_
-#define USDT_LET_TEST_(id) extern volatile unsigned short __dtrace_semaphore##id __asm__("__dtrace_semaphore" #id) __attribute__((SDT_HIDDEN_));
+#define USDT_LET_TEST_(id)										\
+	extern volatile unsigned short __dtrace_semaphore##id __asm__("__dtrace_semaphore" #id) __attribute__((SDT_HIDDEN_));
 #else
 #define USDT_LET_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
 #endif
@@ -73,9 +74,10 @@
 #define USDT_LET_12_(id, n) USDT_LET_CALL_(id, n)
 #endif
 
-/* The first of these has the number of the arguments behind the name. */
+/* Chooses the macro of as many arguments as there are behind the name. */
 #define USDT_FIRE_(id, name, ...)									\
-	SDT_JOIN_(SDT_JOIN_(USDT_, SDT_16TH_(0, ##__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)), _)(id, name, ##__VA_ARGS__)
+	SDT_JOIN_(SDT_JOIN_(USDT_, SDT_16TH_(0, ##__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)), _)	\
+	(id, name, ##__VA_ARGS__)
 #define USDT_SITE_(id, name, n, let, words) do { let SDT_FIRE_(id, name, n, words, ""); } while (0)
 #define USDT_0_(id, name) USDT_SITE_(id, name, 0, USDT_LET_4_(id, 0), SDT_WORDS_0_())
 #define USDT_1_(id, name, a) USDT_SITE_(id, name, 1, USDT_LET_4_(id, 1), SDT_WORDS_1_(a))
