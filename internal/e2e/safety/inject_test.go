@@ -30,14 +30,15 @@ var writeSide = []string{
 var always = []string{"openat", "write", "fchmod", "close", "renameat"}
 
 // traced runs the program under strace. The log tells what was injected.
-func traced(t *testing.T, inject, path string) (outcome, string) {
+func traced(t *testing.T, inject, path string, flags ...string) (outcome, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
 	args := []string{"-f", "-qq", "-o", log, "-e", "trace=" + strings.Join(writeSide, ",")}
 	if inject != "" {
 		args = append(args, "-e", "inject="+inject)
 	}
-	cmd := exec.Command("strace", append(args, program, "-j", "1", path)...)
+	args = append(append(args, program, "-j", "1", path), flags...)
+	cmd := exec.Command("strace", args...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // few threads: strace counts calls of each by itself
 	o := runCommand(t, cmd)
 	return o, string(disk.Read(t, log))
@@ -63,7 +64,7 @@ func eachCall(t *testing.T, s sample, check func(t *testing.T, directory, name s
 		if testing.Short() && kind == "disk" {
 			continue
 		}
-		_, log := traced(t, "", s.place(t, directory))
+		_, log := traced(t, "", s.place(t, directory), s.flags...)
 		counts := countCalls(log)
 		for _, name := range always {
 			if counts[name] == 0 {
@@ -85,7 +86,7 @@ func killAtEachCall(t *testing.T, s sample) {
 		path := s.place(t, directory)
 		defer clean(t, directory)
 		was := identify(t, path)
-		o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path)
+		o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path, s.flags...)
 		switch {
 		case o.signal == syscall.SIGKILL:
 			killed[name] = true
@@ -160,7 +161,7 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 		for _, fault := range faults(name) {
 			path := s.place(t, directory)
 			was := identify(t, path)
-			o, log := traced(t, fmt.Sprintf("%s:error=%s:when=%d", name, fault, when), path)
+			o, log := traced(t, fmt.Sprintf("%s:error=%s:when=%d", name, fault, when), path, s.flags...)
 			if o.status == 0 { // the call does not matter, or another thread made it
 				o.ok(t)
 				wantBytes(t, path, s.new)

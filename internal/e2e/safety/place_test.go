@@ -190,7 +190,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 }
 
 func TestOutputToPipe(t *testing.T) {
-	for _, s := range []sample{smallSample(t), largeSample(t), archiveSample(t)} {
+	for _, s := range []sample{smallSample(t), largeSample(t), archiveSample(t), archiveSample(t, withIndex)} {
 		directory := t.TempDir()
 		path, pipe := s.place(t, directory), filepath.Join(directory, "pipe")
 		expect.OK(t, syscall.Mkfifo(pipe, 0o600))
@@ -205,7 +205,10 @@ func TestOutputToPipe(t *testing.T) {
 			data, _ := io.ReadAll(f)
 			got <- data
 		}()
-		run(t, "-o", pipe, path).ok(t)
+		run(t, append(s.flags, "-o", pipe, path)...).ok(t)
+		if info := expect.Value(os.Lstat(pipe))(t); info.Mode()&os.ModeNamedPipe == 0 {
+			t.Fatalf("the pipe is %v now", info.Mode())
+		}
 		if data := <-got; !bytes.Equal(data, s.new) {
 			t.Errorf("%d bytes came through the pipe, and they are not the %d that are wanted", len(data), len(s.new))
 		}

@@ -95,14 +95,17 @@ func (o outcome) failed(t *testing.T, want string) {
 }
 
 // sample is an object and what becomes of it.
-type sample struct{ old, new []byte }
+type sample struct {
+	old, new []byte
+	flags    []string // of the conversion
+}
 
-func newSample(t *testing.T, old []byte) sample {
+func newSample(t *testing.T, old []byte, flags ...string) sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.o")
 	disk.Write(t, path, old)
-	run(t, path).ok(t)
-	s := sample{old, disk.Read(t, path)}
+	run(t, append(flags, path)...).ok(t)
+	s := sample{old, disk.Read(t, path), flags}
 	if bytes.Equal(s.old, s.new) {
 		t.Fatal("the sample does not change")
 	}
