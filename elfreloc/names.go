@@ -48,11 +48,6 @@ func (o *Object) Contains(sec int, texts [][]byte) (bool, error) {
 	if !s.InFile() {
 		return false, nil
 	}
-	if m, ok := o.r.(Memory); ok {
-		if b := m.Slice(int64(s.Offset), int64(s.Size)); b != nil {
-			return containsAny(b, texts, bytes.Index), nil
-		}
-	}
 	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), texts)
 	if err != nil {
 		return false, o.SectionError(sec, err)

@@ -19,9 +19,8 @@ type Source struct {
 	Member *archive.Member // nil for what is a file of its own
 	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
-	err      error  // that keeps it from being read
-	memory   []byte // all of a member, if it was read already
-	borrowed bool   // the memory is the next member's too
+	err  error  // that keeps it from being read
+	data []byte // all of it, once it is loaded
 
 	typ     filetype.Type
 	hasType bool // typ is known
@@ -35,19 +34,15 @@ func (f *File) Source() *Source { return &Source{Name: f.Path, Size: f.Size(), F
 func (s *Source) Err() error { return s.err }
 
 // ReadAt implements io.ReaderAt.
-func (s *Source) ReadAt(b []byte, off int64) (int, error) {
-	if s.memory == nil && s.Member == nil {
-		return s.File.ReadAt(b, off)
-	}
+func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
 	if off >= s.Size {
 		return 0, io.EOF
 	}
-	n := int(min(int64(len(b)), s.Size-off))
-	var err error
-	if s.memory != nil {
-		copy(b[:n], s.memory[off:])
+	inside := b[:min(int64(len(b)), s.Size-off)]
+	if s.data != nil {
+		n = copy(inside, s.data[off:])
 	} else {
-		n, err = s.File.ReadAt(b[:n], s.Start+off)
+		n, err = s.File.ReadAt(inside, s.Start+off)
 	}
 	if err == nil && n < len(b) {
 		err = io.EOF
@@ -55,35 +50,21 @@ func (s *Source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Slice implements elfreloc.Memory.
-func (s *Source) Slice(off, n int64) []byte {
-	if s.memory != nil {
-		return s.memory[off : off+n]
-	}
-	if s.Start == 0 || s.File.Loaded() {
-		return s.File.Slice(s.Start+off, n)
-	}
-	return nil
-}
+// LoadMax is the size of the largest source that Load takes, in bytes.
+const LoadMax = 4 << 20
 
-// loadedMember is the length of the longest member that Load reads, in bytes. What
-// is made of it keeps it in memory.
-const loadedMember = 64 << 10
-
-// Load reads a small source into memory that is good for as long as its file is
-// open, or in use.
+// Load reads all of a source into memory, if it is not larger than LoadMax: when most of it
+// will be wanted, one large read takes less time than many small ones. Nothing else reads the
+// source meanwhile.
 func (s *Source) Load() error {
-	switch {
-	case s.Size == s.File.Size():
-		return s.File.Load()
-	case s.memory != nil && !s.borrowed, s.File.Loaded(), s.Size > loadedMember:
+	if s.data != nil || s.Size > LoadMax {
 		return nil
 	}
-	memory := make([]byte, s.Size)
-	if err := s.readFull(memory); err != nil {
+	data := make([]byte, s.Size)
+	if err := s.readFull(data); err != nil {
 		return err
 	}
-	s.memory, s.borrowed = memory, false
+	s.data = data
 	return nil
 }
 
@@ -104,13 +85,9 @@ func (s *Source) Type() (filetype.Type, error) {
 	if s.hasType || s.err != nil {
 		return s.typ, s.err
 	}
-	n := min(s.Size, filetype.HeadSize)
-	head := s.Slice(0, n)
-	if head == nil {
-		head = make([]byte, n)
-		if err := s.readFull(head); err != nil {
-			return filetype.Unknown, err
-		}
+	head := make([]byte, min(s.Size, filetype.HeadSize))
+	if err := s.readFull(head); err != nil {
+		return filetype.Unknown, err
 	}
 	s.typ, s.hasType = filetype.Recognise(head), true
 	return s.typ, nil

@@ -47,9 +47,6 @@ func readPart(o patch.Options, file string) *part {
 		return p
 	}
 	defer f.Close()
-	if p.err = f.Load(); p.err != nil {
-		return p
-	}
 	p.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
 		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
 			return err
