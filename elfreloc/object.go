@@ -140,7 +140,7 @@ func (o *Object) readIdent() error {
 	case elf.ELFDATA2LSB:
 		o.Encoding.Order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
-		o.Encoding.Order, o.Encoding.big = binary.BigEndian, true
+		o.Encoding.Order = binary.BigEndian
 	default:
 		return o.errorf("unknown ELF byte order %d", ident[elf.EI_DATA])
 	}

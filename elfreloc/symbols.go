@@ -175,7 +175,7 @@ func (t *Symbols) WithPrefix(prefix string) iter.Seq2[int, Symbol] {
 }
 
 func (t *Symbols) nameOffset(i int) uint32 {
-	return t.o.Encoding.u32(t.entry(i))
+	return t.o.Encoding.Order.Uint32(t.entry(i))
 }
 
 // longName is a length in bytes that few names exceed.
@@ -225,16 +225,16 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 	l := &t.o.Encoding
 	if l.Class == elf.ELFCLASS64 {
 		b := t.raw[i*24 : i*24+24]
-		return t.section(i, l.u16(b[6:])), l.u64(b[8:])
+		return t.section(i, l.Order.Uint16(b[6:])), l.Order.Uint64(b[8:])
 	}
 	b := t.raw[i*16 : i*16+16]
-	return t.section(i, l.u16(b[14:])), uint64(l.u32(b[4:]))
+	return t.section(i, l.Order.Uint16(b[14:])), uint64(l.Order.Uint32(b[4:]))
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
-		return int(t.o.Encoding.u32(t.extended[4*i:]))
+		return int(t.o.Encoding.Order.Uint32(t.extended[4*i:]))
 	case elf.SectionIndex(shndx) >= elf.SHN_LORESERVE:
 		return int(shndx) - 0x10000
 	}
