@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,11 +123,8 @@ func linkBoth(t *testing.T, l toolchains.Linker, what string, args ...string) (l
 }
 
 // compareScripts compares random scripts.
-func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand, l toolchains.Linker) (what string, args []string)) {
+func compareScripts(t *testing.T, few int, make func(r *rand.Rand, l toolchains.Linker) (what string, args []string)) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		if why := l.Cannot[toolchains.Scripts]; sections && why != "" {
-			t.Skip(why)
-		}
 		plantTree(t)
 		linked, refused, n := 0, 0, tools.Cases(t, few)
 		for i := range n {
@@ -162,9 +158,8 @@ func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 	return few
 }
 
-// A copy of a script names what the script names, in the system root, and in a script that
-// it includes.
-func TestCopiesOfScripts(t *testing.T) {
+// A script names what the linker finds, in the system root, and in a script that it includes.
+func TestScriptsElsewhere(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		here := expect.Value(os.Getwd())(t)
 		for name, text := range map[string]string{
@@ -203,7 +198,7 @@ func TestCopiesOfScripts(t *testing.T) {
 
 // Inputs that scripts name are those that the linker takes, wherever the script is.
 func TestRandomInputScripts(t *testing.T) {
-	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
+	compareScripts(t, 12, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
 		here := expect.Value(os.Getwd())(t)
 		name := func() string {
 			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
@@ -261,43 +256,5 @@ func TestRandomInputScripts(t *testing.T) {
 			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
 		}
 		return strings.Join(what, "\n"), args
-	})
-}
-
-// Patterns choose of the copies what they choose of the originals, and nothing else.
-func TestRandomPatterns(t *testing.T) {
-	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here := expect.Value(os.Getwd())(t)
-		file := func() string {
-			return oneOf(r, "a.o", "b.o", "*a.o", "*b.o", "*/b.o", "sub/b.o", "sub/*", "sub/*.o", "s?b/[ab].o", "[!s]*.o", "sub/in/*.o", "*in*", "*x.o", "./b.o",
-				"lib/libp.a:*", "lib/libp.a:a.o", "*libp.a:x.o", "lib*", "sub/libq.a:[bc].o", "*.a:*", ":*.o", "sub/thin.a:*", "*thin.a:*b.o", here+"/sub/b.o",
-				here+"/sub/*", "link/b.o", `"sub/a b.o"`, "*b", "*tmp*", "/*", "*.o", "b*", "[ab].o")
-		}
-		excluded := func() string {
-			if r.IntN(3) > 0 {
-				return ""
-			}
-			return "EXCLUDE_FILE(" + strings.Join(some(r, 2, file(), file()), " ") + ") "
-		}
-		statement := func() string {
-			inner := excluded() + ".text" + oneOf(r, "", " .data", ".*", " "+excluded()+".text.*")
-			if r.IntN(5) == 0 && l.Family != "gold" {
-				inner = oneOf(r, "SORT_BY_NAME", "SORT_BY_ALIGNMENT", "SORT_NONE") + "(" + excluded() + ".text) .text.*"
-			}
-			text := file() + oneOf(r, "(", " (") + inner + ")"
-			if r.IntN(3) == 0 {
-				text = "KEEP(" + text + ")"
-			}
-			return text
-		}
-		text := "SECTIONS {\n  . = SIZEOF_HEADERS;\n"
-		for i := range 1 + r.IntN(3) {
-			text += fmt.Sprintf("  .out%d : { %s %s }\n", i, statement(), oneOf(r, "", "x"+strconv.Itoa(i)+" = .;", statement()))
-		}
-		text += "  .text : { *(.text .text.*) }\n}\n"
-		disk.Write(t, "patterns.lds", text)
-		args := []string{"-shared", "-o", "out.so", "-Map=out.map", "-T", "patterns.lds", oneOf(r, "--whole-archive", "--no-whole-archive"), "-Llib", "-Lsub"}
-		args = append(args, some(r, 7, "a.o", "b.o", "x.o", "sub/a.o", "sub/b.o", "sub/x.o", "sub/a b.o", "sub/in/x.o", here+"/lib/a.o", "lib/libp.a", "-lq", "sub/thin.a", "link/b.o")...)
-		return text, args
 	})
 }
