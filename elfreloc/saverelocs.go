@@ -44,9 +44,9 @@ func (s *saver) dropsRefs(rs RelocSection) bool {
 // that was there keeps its place, else all of it anew, in memory.
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	if len(re.deleted) > 0 {
-		var kept []byte
-		err := s.eachEdited(rs, re, func(r Relocation) { kept = s.appendReloc(kept, r, rs.Rela) })
-		s.setData(rs.Index, kept)
+		var entries []byte
+		err := s.eachEdited(rs, re, func(r Relocation) { entries = s.appendReloc(entries, r, rs.Rela) })
+		s.setData(rs.Index, entries)
 		return err
 	}
 	sec := &s.sections[rs.Index]

@@ -65,8 +65,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
-	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if len(s.Calls)+len(s.Refused) == 0 && !named {
+	namesStub := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
+	if len(s.Calls)+len(s.Refused) == 0 && !namesStub {
 		return p.Plan, nil
 	}
 	if s.Machine == nil {

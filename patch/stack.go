@@ -17,7 +17,7 @@ type stackChecks struct {
 	section int // of check
 	refuses func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
 	rows    map[int][]unwind.Row // by section, once they are read
-	looked  uint64               // bytes of functions that were looked at
+	isRead  uint64               // bytes of functions that were looked at
 	most    *int                 // what Most found
 }
 
@@ -85,7 +85,7 @@ func (f frames) Code(frame arch.Frame) []byte {
 		return nil
 	}
 	// Functions of a table that makes no sense may overlap.
-	if f.looked += frame.End - frame.Function; f.looked > textBuffer+4*uint64(o.Size()) {
+	if f.isRead += frame.End - frame.Function; f.isRead > textBuffer+4*uint64(o.Size()) {
 		return nil
 	}
 	code := make([]byte, frame.End-frame.Function)

@@ -103,7 +103,7 @@ func (s *Source) Relocatable(names patch.Names) (*Object, error) {
 
 func (o *Object) relocatable(names patch.Names) (*Object, error) {
 	if o.Source.Member != nil && o.Type != elf.ET_REL {
-		if found, err := o.NamesContain(names.Needles()); err != nil || !found {
+		if found, err := o.NamesContain(names.StubTexts()); err != nil || !found {
 			return nil, ErrSkipped
 		}
 	}
@@ -128,7 +128,7 @@ func checkType(o *elfreloc.Object) error {
 }
 
 // MentionsStub reports whether a name in an object is that of a stub; stubNames are
-// patch.Names.Needles. If so, it loads the source. Otherwise the object needs no further look.
+// patch.Names.StubTexts. If so, it loads the source. Otherwise the object needs no further look.
 func (o *Object) MentionsStub(stubNames [][]byte) (bool, error) {
 	found, err := o.NamesContain(stubNames)
 	if err != nil || !found {
