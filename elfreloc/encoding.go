@@ -182,14 +182,6 @@ func (e Encoding) getSymbol(b []byte) (s rawSymbol) {
 	return s
 }
 
-// symbolPlace reads only st_info and st_shndx.
-func (e Encoding) symbolPlace(b []byte) (info byte, shndx uint16) {
-	if e.Class == elf.ELFCLASS64 {
-		return b[4], e.Order.Uint16(b[6:])
-	}
-	return b[12], e.Order.Uint16(b[14:])
-}
-
 func (e Encoding) putSymbol(b []byte, s rawSymbol) {
 	o := e.Order
 	o.PutUint32(b, s.name)

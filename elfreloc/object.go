@@ -272,29 +272,6 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// Reader returns a reader of a section, which is empty for SHT_NOBITS. Its errors but
-// io.EOF are of type *Error.
-func (o *Object) Reader(sec int) *io.SectionReader {
-	s := &o.Sections[sec]
-	if !s.InFile() {
-		return io.NewSectionReader(o.r, 0, 0)
-	}
-	return io.NewSectionReader(sectionFile{o, sec}, 0, int64(s.Size))
-}
-
-// sectionFile reads a section of an object.
-type sectionFile struct {
-	o   *Object
-	sec int
-}
-
-func (f sectionFile) ReadAt(b []byte, off int64) (int, error) {
-	if err := f.o.readInto(b, int64(f.o.Sections[f.sec].Offset)+off); err != nil {
-		return 0, f.o.OffsetError(f.sec, uint64(off), errors.Unwrap(err))
-	}
-	return len(b), nil
-}
-
 func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
 	if off > uint64(o.size) || n > uint64(o.size)-off {
 		return nil, o.errorf("%s lies at offset %#x, %#x bytes, beyond the file's end at %#x", what, off, n, o.size)

@@ -14,8 +14,7 @@ func (s *saver) writeRelocations() error {
 	if err != nil {
 		return err
 	}
-	extents := make([]Extent, len(rels)) // one for each, at once
-	for i, rs := range rels {
+	for _, rs := range rels {
 		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
 		switch {
 		case re == nil && !s.numbers.moved && !s.dropsRefs(rs):
@@ -23,8 +22,7 @@ func (s *saver) writeRelocations() error {
 			err = s.writeCREL(rs, re)
 		case re == nil:
 			sec := &s.sections[rs.Index]
-			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
-			s.content[rs.Index] = extents[i : i+1]
+			s.content[rs.Index] = []Extent{{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}}
 		default:
 			err = s.writeRelocSection(rs, re)
 		}

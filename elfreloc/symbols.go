@@ -138,11 +138,11 @@ func (t *Symbols) checkAt(i int) error {
 	if t.o.Type != elf.ET_REL {
 		return nil // the indexes of a linked file are not followed
 	}
-	info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
-	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {
+	raw := t.rawAt(i)
+	if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
 		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
 	}
-	if local := elf.ST_BIND(info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
+	if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
 		return fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal)
 	}
 	return nil
@@ -244,17 +244,17 @@ func (t *Symbols) section(i int, shndx uint16) int {
 // sectionSymbols returns the index of the nameless STT_SECTION symbol of each section, 0 for
 // those without one.
 func (t *Symbols) sectionSymbols() []uint32 {
-	of := make([]uint32, len(t.o.Sections))
+	symbols := make([]uint32, len(t.o.Sections))
 	for i := 1; i < t.firstGlobal; i++ {
-		info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
-		if elf.ST_TYPE(info) != elf.STT_SECTION {
+		raw := t.rawAt(i)
+		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
 			continue
 		}
-		if sec := t.section(i, shndx); sec > 0 && sec < len(of) && of[sec] == 0 && t.rawAt(i).value == 0 {
-			of[sec] = uint32(i)
+		if sec := t.section(i, raw.shndx); sec > 0 && sec < len(symbols) && symbols[sec] == 0 {
+			symbols[sec] = uint32(i)
 		}
 	}
-	return of
+	return symbols
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {

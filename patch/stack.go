@@ -79,17 +79,20 @@ func (f frames) Frame(at uint64) (arch.Frame, bool) {
 	return frame, true
 }
 
+// longestFunction is the length of the longest function that is looked at, in bytes.
+const longestFunction = 64 << 10
+
 func (f frames) Code(frame arch.Frame) []byte {
 	o := f.scan.Object
-	if frame.End <= frame.Function || frame.End > o.Sections[f.section].Size || frame.End-frame.Function > textBuffer {
+	if frame.End <= frame.Function || frame.End > o.Sections[f.section].Size || frame.End-frame.Function > longestFunction {
 		return nil
 	}
 	// Functions of a table that makes no sense may overlap.
-	if f.isRead += frame.End - frame.Function; f.isRead > textBuffer+4*uint64(o.Size()) {
+	if f.isRead += frame.End - frame.Function; f.isRead > longestFunction+4*uint64(o.Size()) {
 		return nil
 	}
-	code := make([]byte, frame.End-frame.Function)
-	if _, err := o.Reader(f.section).ReadAt(code, int64(frame.Function)); err != nil {
+	code, err := o.Bytes(f.section, frame.Function, frame.End-frame.Function)
+	if err != nil {
 		return nil
 	}
 	return code

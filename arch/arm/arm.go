@@ -59,7 +59,6 @@ func (o order) traits() arch.Traits {
 		DataRelocs: []arch.DataReloc{elf.R_ARM_ABS32: {Size: 4}},
 		Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
 		Sizes: arch.Sizes{
-			Window: insnLen + itReach,
 			Site:   insnLen,
 			Skip:   condSkip,
 			Branch: veneerLen,
