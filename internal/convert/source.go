@@ -87,7 +87,7 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 
 // plan makes a plan of an object; nil where no stub is mentioned.
 func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
-	mentions, err := o.MentionsStub(c.stubTexts)
+	mentions, err := o.NamesContain(c.stubTexts)
 	if err != nil {
 		return nil, err
 	}

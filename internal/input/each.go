@@ -105,29 +105,13 @@ func (a *Archive) Batches(work func(batch []*Source) error) error {
 				return err
 			}
 		}
-		src, err := a.member(m)
-		if err != nil {
-			return err
-		}
-		batch, size = append(batch, src), size+m.Size
+		batch, size = append(batch, a.source(m)), size+m.Size
 	}
 	return flush()
 }
 
 func (a *Archive) source(m *archive.Member) *Source {
 	return &Source{Name: a.File.Path + "(" + m.Name + ")", Size: m.Size, File: a.File, Start: m.Start, Member: m}
-}
-
-// smallMember is the length of the longest member that is read at once, in bytes: that takes
-// no longer than to read its headers and names one by one.
-const smallMember = 16 << 10
-
-func (a *Archive) member(m *archive.Member) (*Source, error) {
-	src := a.source(m)
-	if src.Size > smallMember {
-		return src, nil
-	}
-	return src, src.Load()
 }
 
 // thin calls work with the file that a member of a thin archive names, or with the member of another

@@ -4,8 +4,7 @@
 // A File is opened once, and a Source is its contents: all of it, or a member of an archive. An ELF file
 // becomes an Object.
 //
-// What is read of a file is a copy, and stays. A Source may be loaded, so that it is read
-// once: it is small, and most of it is wanted.
+// What is read of a file is a copy, and stays.
 package input
 
 import (

@@ -126,13 +126,3 @@ func checkType(o *elfreloc.Object) error {
 	}
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
 }
-
-// MentionsStub reports whether a name in an object is that of a stub; stubNames are
-// patch.Names.StubTexts. If so, it loads the source. Otherwise the object needs no further look.
-func (o *Object) MentionsStub(stubNames [][]byte) (bool, error) {
-	found, err := o.NamesContain(stubNames)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, o.Source.Load()
-}

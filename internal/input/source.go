@@ -19,8 +19,7 @@ type Source struct {
 	Member *archive.Member // nil for what is a file of its own
 	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
-	err  error  // that keeps it from being read
-	data []byte // all of it, once it is loaded
+	err error // that keeps it from being read
 
 	typ     filetype.Type
 	hasType bool // typ is known
@@ -38,34 +37,11 @@ func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
 	if off >= s.Size {
 		return 0, io.EOF
 	}
-	inside := b[:min(int64(len(b)), s.Size-off)]
-	if s.data != nil {
-		n = copy(inside, s.data[off:])
-	} else {
-		n, err = s.File.ReadAt(inside, s.Start+off)
-	}
+	n, err = s.File.ReadAt(b[:min(int64(len(b)), s.Size-off)], s.Start+off)
 	if err == nil && n < len(b) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// LoadMax is the size of the largest source that Load takes, in bytes.
-const LoadMax = 4 << 20
-
-// Load reads all of a source into memory, if it is not larger than LoadMax: when most of it
-// will be wanted, one large read takes less time than many small ones. Nothing else reads the
-// source meanwhile.
-func (s *Source) Load() error {
-	if s.data != nil || s.Size > LoadMax {
-		return nil
-	}
-	data := make([]byte, s.Size)
-	if err := s.readFull(data); err != nil {
-		return err
-	}
-	s.data = data
-	return nil
 }
 
 // readFull reads the beginning of a source, or all of it.
