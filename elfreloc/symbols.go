@@ -49,7 +49,7 @@ func (s Symbol) Hidden() Symbol {
 // Symbols is the symbol table as the file holds it. Its entries are decoded as
 // they are asked for; all of them are known to be sound: names end, and those of a
 // relocatable object are defined in sections that there are, locals first. It may be
-// used from several goroutines, for as long as the object's reader is good; an index
+// used from several goroutines; an index
 // that is not below Len panics.
 type Symbols struct {
 	o           *Object

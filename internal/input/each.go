@@ -78,7 +78,7 @@ const (
 )
 
 // Batches calls work with neighbouring members, which may be worked on at once, until
-// none is left. Their turn is over when it returns.
+// none is left.
 func (a *Archive) Batches(work func(batch []*Source) error) error {
 	defer a.closeInner()
 	var batch []*Source

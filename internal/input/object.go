@@ -14,8 +14,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// Object is an ELF file, or a member of an archive that is one. It is good for as
-// long as what is read of its source.
+// Object is an ELF file, or a member of an archive that is one. It reads its source, which has to
+// be open.
 type Object struct {
 	*elfreloc.Object
 	Machine arch.Machine // nil for one that is not known
