@@ -57,8 +57,7 @@ func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
 // withArticle is Describe with an article.
 func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
 
-// Text is a window into a text section. It is wide enough for the instruction
-// at the site and its neighbours, and shorter at the section's ends.
+// Text is a text section or, of a linked image, a part of one around a site.
 type Text struct {
 	Code  []byte
 	Start uint64 // offset in the section of Code[0]
@@ -98,7 +97,7 @@ func (t Text) Encoding(off uint64) Encoding {
 	return t.Map[i-1].Encoding
 }
 
-// At returns the n bytes at section offset off, or nil when the window does
+// At returns the n bytes at section offset off, or nil when the text does
 // not hold all of them.
 func (t Text) At(off uint64, n int) []byte {
 	if off < t.Start || off-t.Start > uint64(len(t.Code)) {

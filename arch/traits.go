@@ -109,9 +109,6 @@ type SecondNop struct {
 
 // Sizes are lengths of code in bytes.
 type Sizes struct {
-	// Window is how much a Machine may ask of Text before and after a relocated
-	// field, when it decodes or disables a site.
-	Window uint64
 	// Site is the length of the longest site, and Skip how far behind its first byte
 	// the recorded instruction of one may begin.
 	Site, Skip uint64

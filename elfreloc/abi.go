@@ -3,6 +3,7 @@ package elfreloc
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 )
 
 // ABI is what the header of an object says of the machine and its conventions.
@@ -16,7 +17,7 @@ type ABI struct {
 // ABI returns the object's ABI.
 func (o *Object) ABI() ABI {
 	abi := ABI{Machine: o.Machine, Class: o.Encoding.Class, Data: elf.ELFDATA2LSB, Flags: o.Flags}
-	if o.Encoding.big {
+	if o.Encoding.Order == binary.ByteOrder(binary.BigEndian) {
 		abi.Data = elf.ELFDATA2MSB
 	}
 	return abi

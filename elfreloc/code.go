@@ -90,14 +90,14 @@ func (c Code) disjoint() Code {
 	slices.SortFunc(c, func(a, b CodeRange) int {
 		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 	})
-	kept := c[:0]
+	disjoint := c[:0]
 	for _, r := range c {
-		if n := len(kept); n > 0 && kept[n-1].Section == r.Section {
-			r.Start = max(r.Start, kept[n-1].End)
+		if n := len(disjoint); n > 0 && disjoint[n-1].Section == r.Section {
+			r.Start = max(r.Start, disjoint[n-1].End)
 		}
 		if r.Start < r.End {
-			kept = append(kept, r)
+			disjoint = append(disjoint, r)
 		}
 	}
-	return kept
+	return disjoint
 }

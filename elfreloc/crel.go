@@ -69,11 +69,13 @@ func (o *Object) eachCREL(rs RelocSection, count int, wanted []bool, f func(i in
 	var c chain
 	d := crelDecoder{crelHeader: h, wide: o.Encoding.Word() == 8, entry: Relocation{Implicit: !h.rela}}
 	sec := &o.Sections[rs.Index]
-	var buffer, left []byte // left is what was read and is not decoded yet
-	at := h.size            // where left begins
+	buffer := make([]byte, min(sec.Size, BlockSize))
+	var left []byte // what was read and is not decoded yet
+	at := h.size    // where left begins
 	for i := range h.count {
 		if len(left) < maxCREL && uint64(len(left)) < sec.Size-at {
-			if left, err = o.readBlock(&buffer, sec.Offset+at, min(sec.Size-at, BlockSize)); err != nil {
+			left = buffer[:min(sec.Size-at, BlockSize)]
+			if err := o.readInto(left, int64(sec.Offset+at)); err != nil {
 				return err
 			}
 		}

@@ -64,6 +64,36 @@ func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
 	expect.Equal(t, []string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f))
 }
 
+// Sections of several blocks change in each of them, and where two meet.
+func TestChangesInEachBlock(t *testing.T) {
+	const entry, extra = 24, 3
+	m := twoAndFour()
+	m.extra = []imageSection{{name: ".extra", typ: elf.SHT_PROGBITS, data: make([]byte, 3*elfreloc.BlockSize)}}
+	m.relocs = make([]uint32, 3*elfreloc.BlockSize/entry)
+	for i := range m.relocs {
+		m.relocs[i] = uint32(1 + i%6)
+	}
+	before := expect.Value(objects.Open(t, m.bytes()).Symbols())(t)
+	data, names := make([]byte, 3*elfreloc.BlockSize), make([]string, len(m.relocs))
+	for i, sym := range m.relocs {
+		names[i] = before.Name(int(sym))
+	}
+	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
+		e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL}) // which moves the globals
+		rels := expect.Value(e.Object().RelocSections())(t)
+		for _, i := range []int{0, elfreloc.BlockSize/entry - 1, elfreloc.BlockSize / entry, 2*elfreloc.BlockSize/entry + 7, len(m.relocs) - 1} {
+			e.SetRelocation(rels[0], i, elfreloc.Relocation{Offset: uint64(8 * i), Sym: 6, Type: 1})
+			names[i] = before.Name(6)
+		}
+		for _, off := range []int{5, elfreloc.BlockSize - 1, 2*elfreloc.BlockSize + 3} {
+			e.Patch(extra, elfreloc.Patch{Offset: uint64(off), Old: []byte{0, 0}, New: []byte{1, 2}})
+			data[off], data[off+1] = 1, 2
+		}
+	})
+	expect.Equal(t, true, bytes.Equal(data, expect.Value(f.Section(".extra").Data())(t)), "patches")
+	expect.Equal(t, names, relocNames(t, f))
+}
+
 func TestAddRelocationWantsARelocationSection(t *testing.T) {
 	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
 	wantFault(t, e.AddRelocation(3, elfreloc.Relocation{}), "a.o: .symtab: has no relocation section")

@@ -13,8 +13,6 @@ type Encoding struct {
 	Class elf.Class
 	Order binary.ByteOrder // of EI_DATA
 
-	big bool // whether Order is binary.BigEndian
-
 	// mips64el stores r_info as a little-endian symbol index followed by four
 	// bytes of types, and not as one 64-bit word (MIPS64 ELF ABI, 2.9).
 	swappedInfo bool
@@ -56,9 +54,9 @@ func (e Encoding) PutWord(b []byte, v uint64) {
 // GetWord reads an address from the start of b, which holds one.
 func (e Encoding) GetWord(b []byte) uint64 {
 	if e.Class == elf.ELFCLASS64 {
-		return e.u64(b)
+		return e.Order.Uint64(b)
 	}
-	return uint64(e.u32(b))
+	return uint64(e.Order.Uint32(b))
 }
 
 // header holds the fields of the ELF header that matter here.
@@ -77,14 +75,14 @@ type header struct {
 }
 
 func (e Encoding) getHeader(b []byte) header {
-	h := header{Type: elf.Type(e.u16(b[16:])), Machine: elf.Machine(e.u16(b[18:])), Version: e.u32(b[20:])}
+	h := header{Type: elf.Type(e.Order.Uint16(b[16:])), Machine: elf.Machine(e.Order.Uint16(b[18:])), Version: e.Order.Uint32(b[20:])}
 	if e.Class == elf.ELFCLASS64 {
-		h.PhOff, h.ShOff, b = e.u64(b[32:]), e.u64(b[40:]), b[48:]
+		h.PhOff, h.ShOff, b = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), b[48:]
 	} else {
-		h.PhOff, h.ShOff, b = uint64(e.u32(b[28:])), uint64(e.u32(b[32:])), b[36:]
+		h.PhOff, h.ShOff, b = uint64(e.Order.Uint32(b[28:])), uint64(e.Order.Uint32(b[32:])), b[36:]
 	}
-	h.Flags, h.PhEnt, h.PhNum, h.ShEnt = e.u32(b), e.u16(b[6:]), e.u16(b[8:]), e.u16(b[10:])
-	h.ShNum, h.ShStrNdx = e.u16(b[12:]), e.u16(b[14:])
+	h.Flags, h.PhEnt, h.PhNum, h.ShEnt = e.Order.Uint32(b), e.Order.Uint16(b[6:]), e.Order.Uint16(b[8:]), e.Order.Uint16(b[10:])
+	h.ShNum, h.ShStrNdx = e.Order.Uint16(b[12:]), e.Order.Uint16(b[14:])
 	return h
 }
 
@@ -115,18 +113,18 @@ func (e Encoding) putSectionTable(b []byte, off uint64, num, strndx uint16) {
 }
 
 func (e Encoding) getSection(b []byte) (s Section) {
-	s.nameOff, s.Type = e.u32(b), elf.SectionType(e.u32(b[4:]))
+	s.nameOff, s.Type = e.Order.Uint32(b), elf.SectionType(e.Order.Uint32(b[4:]))
 	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Addr = elf.SectionFlag(e.u64(b[8:])), e.u64(b[16:])
-		s.Offset, s.Size = e.u64(b[24:]), e.u64(b[32:])
-		s.Link, s.Info = e.u32(b[40:]), e.u32(b[44:])
-		s.Align, s.Entsize = e.u64(b[48:]), e.u64(b[56:])
+		s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint64(b[8:])), e.Order.Uint64(b[16:])
+		s.Offset, s.Size = e.Order.Uint64(b[24:]), e.Order.Uint64(b[32:])
+		s.Link, s.Info = e.Order.Uint32(b[40:]), e.Order.Uint32(b[44:])
+		s.Align, s.Entsize = e.Order.Uint64(b[48:]), e.Order.Uint64(b[56:])
 		return s
 	}
-	s.Flags, s.Addr = elf.SectionFlag(e.u32(b[8:])), uint64(e.u32(b[12:]))
-	s.Offset, s.Size = uint64(e.u32(b[16:])), uint64(e.u32(b[20:]))
-	s.Link, s.Info = e.u32(b[24:]), e.u32(b[28:])
-	s.Align, s.Entsize = uint64(e.u32(b[32:])), uint64(e.u32(b[36:]))
+	s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint32(b[8:])), uint64(e.Order.Uint32(b[12:]))
+	s.Offset, s.Size = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
+	s.Link, s.Info = e.Order.Uint32(b[24:]), e.Order.Uint32(b[28:])
+	s.Align, s.Entsize = uint64(e.Order.Uint32(b[32:])), uint64(e.Order.Uint32(b[36:]))
 	return s
 }
 
@@ -151,15 +149,15 @@ func (e Encoding) putSection(b []byte, s *Section) {
 }
 
 func (e Encoding) getSegment(b []byte) (s Segment) {
-	s.Type = elf.ProgType(e.u32(b))
+	s.Type = elf.ProgType(e.Order.Uint32(b))
 	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(e.u32(b[4:])), e.u64(b[8:]), e.u64(b[16:])
-		s.Filesz, s.Memsz, s.Align = e.u64(b[32:]), e.u64(b[40:]), e.u64(b[48:])
+		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(e.Order.Uint32(b[4:])), e.Order.Uint64(b[8:]), e.Order.Uint64(b[16:])
+		s.Filesz, s.Memsz, s.Align = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), e.Order.Uint64(b[48:])
 		return s
 	}
-	s.Offset, s.Vaddr = uint64(e.u32(b[4:])), uint64(e.u32(b[8:]))
-	s.Filesz, s.Memsz = uint64(e.u32(b[16:])), uint64(e.u32(b[20:]))
-	s.Flags, s.Align = elf.ProgFlag(e.u32(b[24:])), uint64(e.u32(b[28:]))
+	s.Offset, s.Vaddr = uint64(e.Order.Uint32(b[4:])), uint64(e.Order.Uint32(b[8:]))
+	s.Filesz, s.Memsz = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
+	s.Flags, s.Align = elf.ProgFlag(e.Order.Uint32(b[24:])), uint64(e.Order.Uint32(b[28:]))
 	return s
 }
 
@@ -173,23 +171,15 @@ type rawSymbol struct {
 }
 
 func (e Encoding) getSymbol(b []byte) (s rawSymbol) {
-	s.name = e.u32(b)
+	s.name = e.Order.Uint32(b)
 	if e.Class == elf.ELFCLASS64 {
-		s.info, s.other, s.shndx = b[4], b[5], e.u16(b[6:])
-		s.value, s.size = e.u64(b[8:]), e.u64(b[16:])
+		s.info, s.other, s.shndx = b[4], b[5], e.Order.Uint16(b[6:])
+		s.value, s.size = e.Order.Uint64(b[8:]), e.Order.Uint64(b[16:])
 		return s
 	}
-	s.value, s.size = uint64(e.u32(b[4:])), uint64(e.u32(b[8:]))
-	s.info, s.other, s.shndx = b[12], b[13], e.u16(b[14:])
+	s.value, s.size = uint64(e.Order.Uint32(b[4:])), uint64(e.Order.Uint32(b[8:]))
+	s.info, s.other, s.shndx = b[12], b[13], e.Order.Uint16(b[14:])
 	return s
-}
-
-// symbolPlace reads only st_info and st_shndx.
-func (e Encoding) symbolPlace(b []byte) (info byte, shndx uint16) {
-	if e.Class == elf.ELFCLASS64 {
-		return b[4], e.u16(b[6:])
-	}
-	return b[12], e.u16(b[14:])
 }
 
 func (e Encoding) putSymbol(b []byte, s rawSymbol) {
@@ -210,19 +200,19 @@ func (e Encoding) putSymbol(b []byte, s rawSymbol) {
 
 func (e Encoding) getReloc(b []byte, rela bool) (r Relocation) {
 	if e.Class == elf.ELFCLASS64 {
-		info := e.u64(b[8:])
+		info := e.Order.Uint64(b[8:])
 		if e.swappedInfo {
 			info = info<<32 | uint64(bits.ReverseBytes32(uint32(info>>32)))
 		}
-		r.Offset, r.Sym, r.Type = e.u64(b), uint32(info>>32), uint32(info)
+		r.Offset, r.Sym, r.Type = e.Order.Uint64(b), uint32(info>>32), uint32(info)
 		if rela {
-			r.Addend = int64(e.u64(b[16:]))
+			r.Addend = int64(e.Order.Uint64(b[16:]))
 		}
 	} else {
-		info := e.u32(b[4:])
-		r.Offset, r.Sym, r.Type = uint64(e.u32(b)), info>>8, info&0xff
+		info := e.Order.Uint32(b[4:])
+		r.Offset, r.Sym, r.Type = uint64(e.Order.Uint32(b)), info>>8, info&0xff
 		if rela {
-			r.Addend = int64(int32(e.u32(b[8:])))
+			r.Addend = int64(int32(e.Order.Uint32(b[8:])))
 		}
 	}
 	r.Implicit = !rela
@@ -235,17 +225,17 @@ func (e Encoding) putReloc(b []byte, r Relocation, rela bool) {
 		if e.swappedInfo {
 			info = uint64(bits.ReverseBytes32(r.Type))<<32 | uint64(r.Sym)
 		}
-		e.put64(b, r.Offset)
-		e.put64(b[8:], info)
+		e.Order.PutUint64(b, r.Offset)
+		e.Order.PutUint64(b[8:], info)
 		if rela {
-			e.put64(b[16:], uint64(r.Addend))
+			e.Order.PutUint64(b[16:], uint64(r.Addend))
 		}
 		return
 	}
-	e.put32(b, uint32(r.Offset))
-	e.put32(b[4:], r.Sym<<8|r.Type&0xff)
+	e.Order.PutUint32(b, uint32(r.Offset))
+	e.Order.PutUint32(b[4:], r.Sym<<8|r.Type&0xff)
 	if rela {
-		e.put32(b[8:], uint32(r.Addend))
+		e.Order.PutUint32(b[8:], uint32(r.Addend))
 	}
 }
 
@@ -260,50 +250,10 @@ func (e Encoding) appendReloc(b []byte, r Relocation, rela bool) []byte {
 // relocSymbol reads only the symbol index of a relocation.
 func (e Encoding) relocSymbol(b []byte) uint32 {
 	if e.Class != elf.ELFCLASS64 {
-		return e.u32(b[4:]) >> 8
+		return e.Order.Uint32(b[4:]) >> 8
 	}
 	if e.swappedInfo {
-		return e.u32(b[8:])
+		return e.Order.Uint32(b[8:])
 	}
-	return uint32(e.u64(b[8:]) >> 32)
-}
-
-// Words of tables go through these, and not through Order, because its methods are calls
-// that cannot be inlined, and a large object has millions of fields.
-
-func (e Encoding) u16(b []byte) uint16 {
-	if e.big {
-		return binary.BigEndian.Uint16(b)
-	}
-	return binary.LittleEndian.Uint16(b)
-}
-
-func (e Encoding) u32(b []byte) uint32 {
-	if e.big {
-		return binary.BigEndian.Uint32(b)
-	}
-	return binary.LittleEndian.Uint32(b)
-}
-
-func (e Encoding) u64(b []byte) uint64 {
-	if e.big {
-		return binary.BigEndian.Uint64(b)
-	}
-	return binary.LittleEndian.Uint64(b)
-}
-
-func (e Encoding) put32(b []byte, v uint32) {
-	if e.big {
-		binary.BigEndian.PutUint32(b, v)
-	} else {
-		binary.LittleEndian.PutUint32(b, v)
-	}
-}
-
-func (e Encoding) put64(b []byte, v uint64) {
-	if e.big {
-		binary.BigEndian.PutUint64(b, v)
-	} else {
-		binary.LittleEndian.PutUint64(b, v)
-	}
+	return uint32(e.Order.Uint64(b[8:]) >> 32)
 }

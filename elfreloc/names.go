@@ -48,11 +48,6 @@ func (o *Object) Contains(sec int, texts [][]byte) (bool, error) {
 	if !s.InFile() {
 		return false, nil
 	}
-	if m, ok := o.r.(Memory); ok {
-		if b := m.Slice(int64(s.Offset), int64(s.Size)); b != nil {
-			return containsAny(b, texts, bytes.Index), nil
-		}
-	}
 	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), texts)
 	if err != nil {
 		return false, o.SectionError(sec, err)
@@ -86,40 +81,7 @@ func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
 	return false, nil
 }
 
-// containsAny reports whether any of the texts occurs in a text. It searches once for what
-// texts that follow each other begin with: those of stubs have that in common, and few
-// names have it.
+// containsAny reports whether any of the texts occurs in a text.
 func containsAny[T string | []byte](text T, texts [][]byte, index func(text, begin T) int) bool {
-	for len(texts) > 0 {
-		begin, n := alike(texts)
-		rest := text
-		for at := index(rest, T(begin)); at >= 0; at = index(rest, T(begin)) {
-			rest = rest[at:]
-			if slices.ContainsFunc(texts[:n], func(wanted []byte) bool {
-				return len(wanted) <= len(rest) && string(rest[:len(wanted)]) == string(wanted)
-			}) {
-				return true
-			}
-			rest = rest[1:]
-		}
-		texts = texts[n:]
-	}
-	return false
-}
-
-// alike returns how many of the first texts begin alike, and with what.
-func alike(texts [][]byte) (begin []byte, n int) {
-	const least = 4 // bytes; fewer are found too often
-	begin = texts[0]
-	for n = 1; n < len(texts); n++ {
-		next, common := texts[n], 0
-		for common < min(len(begin), len(next)) && begin[common] == next[common] {
-			common++
-		}
-		if common < least {
-			break
-		}
-		begin = begin[:common]
-	}
-	return begin, n
+	return slices.ContainsFunc(texts, func(wanted []byte) bool { return index(text, T(wanted)) >= 0 })
 }

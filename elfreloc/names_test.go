@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -159,37 +158,6 @@ func TestStreamContainsAcrossItsBuffer(t *testing.T) {
 	}
 	beyond := expect.Failure(elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}))
 	expect.Equal(t, "read at offset 0x0: EOF", beyond)
-}
-
-// Needles that begin alike are found as package bytes finds each by itself.
-func TestNeedlesThatBeginAlike(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	text := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = "_a"[r.IntN(2)]
-		}
-		return b
-	}
-	found := map[bool]int{}
-	for range 20000 {
-		begin, data := text(r.IntN(8)), text(r.IntN(60))
-		var needles [][]byte
-		want := false
-		for range 1 + r.IntN(3) {
-			needle := append(bytes.Clone(begin), text(r.IntN(4))...)
-			needles = append(needles, needle)
-			want = want || len(data) > 0 && bytes.Contains(data, needle)
-		}
-		got, err := elfreloc.StreamContains(bytes.NewReader(data), 0, int64(len(data)), needles)
-		if err != nil || got != want {
-			t.Fatalf("%q in %q: got %v, %v, want %v", needles, data, got, err, want)
-		}
-		found[got]++
-	}
-	if found[false] < 1000 || found[true] < 1000 {
-		t.Errorf("found %v", found)
-	}
 }
 
 // Names of every length are those that debug/elf reads, also where symbols share them.

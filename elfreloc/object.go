@@ -140,7 +140,7 @@ func (o *Object) readIdent() error {
 	case elf.ELFDATA2LSB:
 		o.Encoding.Order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
-		o.Encoding.Order, o.Encoding.big = binary.BigEndian, true
+		o.Encoding.Order = binary.BigEndian
 	default:
 		return o.errorf("unknown ELF byte order %d", ident[elf.EI_DATA])
 	}
@@ -250,14 +250,13 @@ func (o *Object) findTables() error {
 	return nil
 }
 
-// Data reads a whole section, which is empty for SHT_NOBITS. The bytes are not to
-// be modified; they are good for as long as the object's reader (see Memory).
+// Data reads a whole section, which is empty for SHT_NOBITS.
 func (o *Object) Data(sec int) ([]byte, error) {
 	return o.Bytes(sec, 0, o.Sections[sec].Size)
 }
 
 // Bytes reads n bytes at offset off of a section, none of them for SHT_NOBITS. A
-// range beyond the section's end is an error. For the bytes Data's rules hold.
+// range beyond the section's end is an error.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
@@ -266,34 +265,11 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.readBlock(new([]byte), s.Offset+off, n)
+	b, err := o.read(int64(s.Offset+off), int64(n))
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
 	return b, nil
-}
-
-// Reader returns a reader of a section, which is empty for SHT_NOBITS. Its errors but
-// io.EOF are of type *Error.
-func (o *Object) Reader(sec int) *io.SectionReader {
-	s := &o.Sections[sec]
-	if !s.InFile() {
-		return io.NewSectionReader(o.r, 0, 0)
-	}
-	return io.NewSectionReader(sectionFile{o, sec}, 0, int64(s.Size))
-}
-
-// sectionFile reads a section of an object.
-type sectionFile struct {
-	o   *Object
-	sec int
-}
-
-func (f sectionFile) ReadAt(b []byte, off int64) (int, error) {
-	if err := f.o.readInto(b, int64(f.o.Sections[f.sec].Offset)+off); err != nil {
-		return 0, f.o.OffsetError(f.sec, uint64(off), errors.Unwrap(err))
-	}
-	return len(b), nil
 }
 
 func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
@@ -303,32 +279,11 @@ func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
 	return o.read(int64(off), int64(n))
 }
 
-// Memory is what a reader may implement that holds the file in memory: Slice
-// returns n bytes at offset off, not to be modified, or nil if it does not hold
-// them. They have to stay as they are for as long as the object is used.
-type Memory interface {
-	Slice(off, n int64) []byte
-}
-
 // read reads n bytes at offset off of the file, which the caller has checked
-// to lie within it. They are not to be modified.
+// to lie within it.
 func (o *Object) read(off, n int64) ([]byte, error) {
-	return o.readBlock(new([]byte), uint64(off), uint64(n))
-}
-
-// readBlock is read for streams: it puts the bytes into a buffer, which grows, unless the
-// reader holds them. What the reader holds is not in the buffer, and is never overwritten.
-func (o *Object) readBlock(buffer *[]byte, off, n uint64) ([]byte, error) {
-	if m, ok := o.r.(Memory); ok {
-		if b := m.Slice(int64(off), int64(n)); b != nil {
-			return b[:n:n], nil
-		}
-	}
-	if uint64(cap(*buffer)) < n {
-		*buffer = make([]byte, n)
-	}
-	b := (*buffer)[:n]
-	return b, o.readInto(b, int64(off))
+	b := make([]byte, n)
+	return b, o.readInto(b, off)
 }
 
 func (o *Object) readInto(b []byte, off int64) error {
@@ -361,7 +316,7 @@ func (o *Object) End() int64 {
 func (o *Object) Size() int64 { return o.size }
 
 // ReadFile reads n bytes of the file itself at offset off: for what lies behind End,
-// and for segments. For the bytes Data's rules hold.
+// and for segments.
 func (o *Object) ReadFile(off, n int64) ([]byte, error) {
 	return o.checkedRead("data", uint64(off), uint64(n))
 }

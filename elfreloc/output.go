@@ -7,9 +7,9 @@ import (
 )
 
 // Output is a new file, as a list of what to write in the order of the file.
-// Sections that do not change are not even read: their extents name bytes of
-// the input, which a file system may share instead of copying. The input, which is
-// what the object was opened with, has to stay as it is until they are written.
+// Sections that do not change are not held in memory: their extents name bytes of
+// the input. The input, which is what the object was opened with, has to stay as it
+// is until they are written.
 type Output struct {
 	Size    int64    // bytes: the sum of the extents' lengths
 	Extents []Extent // without gaps

@@ -16,7 +16,6 @@ func (s *saver) layOut() error {
 	if err != nil {
 		return err
 	}
-	s.out.Extents = make([]Extent, 0, s.extents())
 	header := slices.Clone(s.o.header) // its fields are written last
 	s.emit(Extent{Data: header, Len: int64(len(header))})
 	moved := false
@@ -47,18 +46,6 @@ func (s *saver) layOut() error {
 		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
 	}
 	return nil
-}
-
-// extents returns how many extents there will be at most, but for alignment: what stays
-// between two sections that change is one.
-func (s *saver) extents() int {
-	n := 3 // the headers of the file and of sections, and a part that stays
-	for _, content := range s.content {
-		if content != nil {
-			n += len(content) + 2
-		}
-	}
-	return n
 }
 
 // fileOrder lists the sections in the order of their contents in the file, and

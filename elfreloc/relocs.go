@@ -127,9 +127,10 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	var c chain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
-	var buf, buffer []byte
+	buf := make([]byte, min(sec.Size, BlockSize))
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		if buf, err = o.readBlock(&buffer, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
+		buf = buf[:min(sec.Size-done, BlockSize)]
+		if err := o.readInto(buf, int64(sec.Offset+done)); err != nil {
 			return err
 		}
 		first := int(done) / size

@@ -14,8 +14,7 @@ func (s *saver) writeRelocations() error {
 	if err != nil {
 		return err
 	}
-	extents := make([]Extent, len(rels)) // one for each, at once
-	for i, rs := range rels {
+	for _, rs := range rels {
 		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
 		switch {
 		case re == nil && !s.numbers.moved && !s.dropsRefs(rs):
@@ -23,8 +22,7 @@ func (s *saver) writeRelocations() error {
 			err = s.writeCREL(rs, re)
 		case re == nil:
 			sec := &s.sections[rs.Index]
-			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
-			s.content[rs.Index] = extents[i : i+1]
+			s.content[rs.Index] = []Extent{{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}}
 		default:
 			err = s.writeRelocSection(rs, re)
 		}
@@ -44,9 +42,9 @@ func (s *saver) dropsRefs(rs RelocSection) bool {
 // that was there keeps its place, else all of it anew, in memory.
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	if len(re.deleted) > 0 {
-		var kept []byte
-		err := s.eachEdited(rs, re, func(r Relocation) { kept = s.appendReloc(kept, r, rs.Rela) })
-		s.setData(rs.Index, kept)
+		var entries []byte
+		err := s.eachEdited(rs, re, func(r Relocation) { entries = s.appendReloc(entries, r, rs.Rela) })
+		s.setData(rs.Index, entries)
 		return err
 	}
 	sec := &s.sections[rs.Index]

@@ -3,7 +3,6 @@ package elfreloc
 import (
 	"debug/elf"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -19,16 +18,8 @@ func (o *Object) stringTable(sec int) (string, error) {
 	if err := o.checkStringTable(sec); err != nil {
 		return "", err
 	}
-	const small = 64 << 10 // bytes, of which two copies do not matter
-	if o.Sections[sec].Size <= small {
-		b, err := o.Data(sec)
-		return string(b), err
-	}
-	r := o.Reader(sec)
-	var table strings.Builder
-	table.Grow(int(r.Size()))
-	_, err := io.Copy(&table, r)
-	return table.String(), err
+	b, err := o.Data(sec)
+	return string(b), err
 }
 
 // checkStringTable refuses a section that is no string table.

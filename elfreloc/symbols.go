@@ -49,7 +49,7 @@ func (s Symbol) Hidden() Symbol {
 // Symbols is the symbol table as the file holds it. Its entries are decoded as
 // they are asked for; all of them are known to be sound: names end, and those of a
 // relocatable object are defined in sections that there are, locals first. It may be
-// used from several goroutines, for as long as the object's reader is good; an index
+// used from several goroutines; an index
 // that is not below Len panics.
 type Symbols struct {
 	o           *Object
@@ -138,11 +138,11 @@ func (t *Symbols) checkAt(i int) error {
 	if t.o.Type != elf.ET_REL {
 		return nil // the indexes of a linked file are not followed
 	}
-	info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
-	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {
+	raw := t.rawAt(i)
+	if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
 		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
 	}
-	if local := elf.ST_BIND(info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
+	if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
 		return fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal)
 	}
 	return nil
@@ -175,7 +175,7 @@ func (t *Symbols) WithPrefix(prefix string) iter.Seq2[int, Symbol] {
 }
 
 func (t *Symbols) nameOffset(i int) uint32 {
-	return t.o.Encoding.u32(t.entry(i))
+	return t.o.Encoding.Order.Uint32(t.entry(i))
 }
 
 // longName is a length in bytes that few names exceed.
@@ -225,16 +225,16 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 	l := &t.o.Encoding
 	if l.Class == elf.ELFCLASS64 {
 		b := t.raw[i*24 : i*24+24]
-		return t.section(i, l.u16(b[6:])), l.u64(b[8:])
+		return t.section(i, l.Order.Uint16(b[6:])), l.Order.Uint64(b[8:])
 	}
 	b := t.raw[i*16 : i*16+16]
-	return t.section(i, l.u16(b[14:])), uint64(l.u32(b[4:]))
+	return t.section(i, l.Order.Uint16(b[14:])), uint64(l.Order.Uint32(b[4:]))
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
-		return int(t.o.Encoding.u32(t.extended[4*i:]))
+		return int(t.o.Encoding.Order.Uint32(t.extended[4*i:]))
 	case elf.SectionIndex(shndx) >= elf.SHN_LORESERVE:
 		return int(shndx) - 0x10000
 	}
@@ -244,17 +244,17 @@ func (t *Symbols) section(i int, shndx uint16) int {
 // sectionSymbols returns the index of the nameless STT_SECTION symbol of each section, 0 for
 // those without one.
 func (t *Symbols) sectionSymbols() []uint32 {
-	of := make([]uint32, len(t.o.Sections))
+	symbols := make([]uint32, len(t.o.Sections))
 	for i := 1; i < t.firstGlobal; i++ {
-		info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
-		if elf.ST_TYPE(info) != elf.STT_SECTION {
+		raw := t.rawAt(i)
+		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
 			continue
 		}
-		if sec := t.section(i, shndx); sec > 0 && sec < len(of) && of[sec] == 0 && t.rawAt(i).value == 0 {
-			of[sec] = uint32(i)
+		if sec := t.section(i, raw.shndx); sec > 0 && sec < len(symbols) && symbols[sec] == 0 {
+			symbols[sec] = uint32(i)
 		}
 	}
-	return of
+	return symbols
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {

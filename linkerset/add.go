@@ -79,7 +79,7 @@ func (w *writer) add(d Array, structures section) (section, error) {
 	data := make([]byte, len(w.records)*s.entsize)
 	s.index = w.e.AddSection(elfreloc.NewSection{
 		Name: d.Name, Type: elf.SHT_PROGBITS, Flags: d.Flags, Align: uint64(d.Align), Entsize: uint64(s.entsize),
-		Data: data, Relocs: true, Rela: w.text.Rela, RelocCount: len(w.records) * len(d.Entry), GroupOf: w.text.Target,
+		Data: data, Relocs: true, RelocCount: len(w.records) * len(d.Entry), Rela: w.text.Rela, GroupOf: w.text.Target,
 	})
 	offset := 0
 	for i, record := range w.records {

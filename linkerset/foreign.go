@@ -66,17 +66,17 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 				return nil, err
 			}
 		}
-		layout, named, ok := readForeign(im, start, sec, prefixes)
-		if ok && !named && o.Type == elf.ET_REL {
+		layout, hasPrefix, ok := readForeign(im, start, sec, prefixes)
+		if ok && !hasPrefix && o.Type == elf.ET_REL {
 			if anchored == nil {
 				var err error
 				if anchored, err = AnchoredSections(o, m); err != nil {
 					return nil, err
 				}
 			}
-			named = anchored[i]
+			hasPrefix = anchored[i]
 		}
-		if ok && named {
+		if ok && hasPrefix {
 			found = append(found, foreignSection{i, layout})
 		}
 	}
@@ -130,7 +130,7 @@ func isOf(layouts []Layout, sec *elfreloc.Section) bool {
 
 // readForeign reads a section in each layout. named tells that the symbols of all probe
 // objects begin with one of the prefixes.
-func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefixes []string) (l Layout, named, ok bool) {
+func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefixes []string) (l Layout, hasPrefix, ok bool) {
 	for _, f := range Formats() {
 		if !f.fits(sec, im.Encoding().Word()) {
 			continue
@@ -142,24 +142,24 @@ func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefix
 			continue
 		}
 		a.Size = sec.Size
-		if named, ok = l.readsAs(im, kind, a, prefixes); ok {
-			return l, named, true
+		if hasPrefix, ok = l.readsAs(im, kind, a, prefixes); ok {
+			return l, hasPrefix, true
 		}
 	}
 	return Layout{}, false, false
 }
 
 // readsAs reports whether all of an array reads as records.
-func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes []string) (named, ok bool) {
-	named = true
+func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes []string) (hasPrefix, ok bool) {
+	hasPrefix = true
 	err := l.eachOf(im, kind, a, func(e *Entry, fault *Fault) error {
 		if fault != nil || e.Probe.Null() || !e.Probe.Undefined && im.Executable(e.Probe.Addr) {
 			return errNoRecords
 		}
-		named = named && isNamed(im, &e.Probe, prefixes)
+		hasPrefix = hasPrefix && isNamed(im, &e.Probe, prefixes)
 		return nil
 	})
-	return named, err == nil
+	return hasPrefix, err == nil
 }
 
 // errNoRecords ends the reading of a section that holds something else.

@@ -50,8 +50,8 @@ const providerPrefix = "sdt_provider_"
 // its symbol tells enough.
 func (p *Probes) follow(at image.Addr, probe *Probe) error {
 	provider, ok := p.provider(at)
-	name, named := strings.CutPrefix(provider.Symbol, providerPrefix)
-	if !ok || provider.Undefined && (!named || name == "") {
+	name, hasName := strings.CutPrefix(provider.Symbol, providerPrefix)
+	if !ok || provider.Undefined && (!hasName || name == "") {
 		return nil
 	}
 	type text struct {

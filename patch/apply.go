@@ -172,11 +172,11 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 
 // note adds the notes of probe calls in one text section, and has the section keep them alive.
 func (a *applier) note(sites []*Site, records []linkerset.Record) error {
-	keep, err := a.notes.add(sites, records)
+	anchors, err := a.notes.add(sites, records)
 	if err != nil || a.p.Options.DropRelocations {
 		return err
 	}
-	for _, ref := range keep {
+	for _, ref := range anchors {
 		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.none(sites[0].Reference, ref)); err != nil {
 			return err
 		}

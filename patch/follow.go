@@ -22,7 +22,7 @@ type Load struct {
 
 // addCall plans the sites of one reference.
 func (p *planner) addCall(ref *Reference) error {
-	t, err := p.text.around(ref.Relocs.Target, ref.Reloc.Offset)
+	t, err := p.text.read(ref.Relocs.Target)
 	if err != nil {
 		return err
 	}
@@ -36,13 +36,13 @@ func (p *planner) addCall(ref *Reference) error {
 	site, err := decode(t, relocs)
 	follower, ok := p.Scan.Machine.(arch.Follower)
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
-		return p.addLoad(follower, ref)
+		return p.addLoad(follower, ref, t)
 	}
 	return p.addSite(ref, decoded{Site: site, err: err}, t)
 }
 
-// addLoad plans the sites that a load of a stub's address leads to.
-func (p *planner) addLoad(follower arch.Follower, ref *Reference) error {
+// addLoad plans the sites that a load of a stub's address leads to, in the text of its section.
+func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) error {
 	load, err := p.follow(follower, ref)
 	if err != nil {
 		return err
@@ -58,19 +58,11 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference) error {
 	}
 	if load.New != nil && p.semaphores.room(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
-		t, err := p.text.around(ref.Relocs.Target, load.Load.Offset)
-		if err != nil {
-			return err
-		}
 		p.indirect = true
 		return p.addSite(ref, decoded{Site: load.Load}, t)
 	}
 	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
-		t, err := p.text.around(ref.Relocs.Target, site.Offset)
-		if err != nil {
-			return err
-		}
 		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t); err != nil {
 			return err
 		}

@@ -141,10 +141,10 @@ func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 	return 0, "", false
 }
 
-// Needles returns the strings without any of which an object has no stub, and no guard
+// StubTexts returns the texts without any of which an object has no stub, and no guard
 // (elfreloc.Object.NamesContain), the likely ones first: a symbol that is named is
 // there.
-func (n Names) Needles() [][]byte {
+func (n Names) StubTexts() [][]byte {
 	n = n.orDefault()
 	var out [][]byte
 	for _, list := range n.lists() {

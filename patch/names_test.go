@@ -40,7 +40,7 @@ func TestMatch(t *testing.T) {
 func TestEveryStubHasANeedle(t *testing.T) {
 	names := Names{Prefixes: []string{"p"}, EnabledPrefixes: []string{"e"}, Symbols: []string{"s"}}
 	got := ""
-	for _, n := range names.Needles() {
+	for _, n := range names.StubTexts() {
 		got += string(n) + " "
 	}
 	if got != "s p e " {

@@ -48,9 +48,6 @@ type planner struct {
 	objectRefused bool // one of Refused is of the whole object
 }
 
-// usualSite is the length of most sites, in bytes.
-const usualSite = 5
-
 // NewPlan decides on the disabled form of each call that a Scan has found.
 // What cannot be disabled is in Refused; then the plan must not be applied. An object of
 // a machine that is not known is an error where it calls stubs, or names them in what is
@@ -65,8 +62,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
-	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if len(s.Calls)+len(s.Refused) == 0 && !named {
+	namesStub := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
+	if len(s.Calls)+len(s.Refused) == 0 && !namesStub {
 		return p.Plan, nil
 	}
 	if s.Machine == nil {
@@ -90,13 +87,13 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 // addCalls plans the sites of all references of code.
 func (p *planner) addCalls() error {
 	s := p.Scan
-	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 2*usualSite*len(s.Calls))
+	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 10*len(s.Calls))
 	maps, err := s.mappings()
 	if err != nil {
 		return err
 	}
-	p.text = textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
-	if p.text.text.Attributes, err = s.attributes(); err != nil {
+	p.text = textReader{object: s.Object, maps: maps}
+	if p.text.attributes, err = s.attributes(); err != nil {
 		return err
 	}
 	if p.operands, err = s.readOperands(); err != nil {

@@ -221,9 +221,6 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 		if into == nil {
 			return
 		}
-		if len(*into) == cap(*into) {
-			*into = slices.Grow(*into, len(*into)+1)
-		}
 		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 	})
 	for _, m := range maps {

@@ -45,7 +45,7 @@ type semaphore struct {
 	defined bool     // by the object
 	foreign bool     // the symbol has the name already, so there may be a definition of 2 bytes
 	tested  bool     // by a call
-	noted   bool     // by a call that gets a note
+	hasNote bool     // by a call that gets a note
 	added   uint32   // its symbol in the edit, 0 for none
 }
 
@@ -86,7 +86,7 @@ func (p *objectSemaphores) find() error {
 			return err
 		}
 		s.tested = s.tested || stub.Kind == arch.Enabled
-		s.noted = s.noted || stub.Kind == arch.Probe
+		s.hasNote = s.hasNote || stub.Kind == arch.Probe
 	}
 	for _, g := range p.plan.Scan.Guards {
 		s, err := p.lookup(g.ID)
@@ -153,7 +153,7 @@ func (p *objectSemaphores) useNamed() error {
 // useSymbol makes a semaphore use a symbol of the object. Of several, which are those of
 // guards before they are renamed and after it, as ld -r may bring them together, or
 // references and a definition, it uses the definition that linkers keep.
-func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, named bool) error {
+func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error {
 	syms, err := p.plan.Scan.Object.Symbols()
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, named bool) error {
 	if fault := p.misuse(syms, s, i, &sym); fault != "" {
 		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
-	s.foreign = s.foreign || named
+	s.foreign = s.foreign || hasName
 	better, err := p.isBetter(syms, s, i)
 	switch {
 	case err != nil:
@@ -246,7 +246,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			use(e, s)
-		case s.noted:
+		case s.hasNote:
 			sym = w.Refer(s.name)
 		}
 		if err != nil {
@@ -262,7 +262,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 
 // wanted reports whether the object has to define a semaphore.
 func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.noted && o.Semaphores == All)
+	return !s.defined && (s.tested || s.hasNote && o.Semaphores == All)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in

@@ -69,7 +69,7 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	return nil
 }
 
-// copyCode copies bytes of code, which a textReader overwrites.
+// copyCode copies bytes of code, so that all sites share an allocation, and no section is kept for them.
 func (p *planner) copyCode(code []byte) []byte {
 	start := len(p.code)
 	p.code = append(p.code, code...)
@@ -168,42 +168,26 @@ func (p *planner) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, err
 	return found, err
 }
 
-// textReader reads code around sites, through one buffer for sites that are
-// close to each other.
+// textReader reads the text of sections, of which it keeps the last.
 type textReader struct {
-	object  *elfreloc.Object
-	window  uint64                  // of the machine
-	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
-	section int
-	text    arch.Text
-	buffer  []byte                // of the text
-	relocs  []elfreloc.Relocation // of the last site, to be reused
+	object     *elfreloc.Object
+	maps       map[int]*[]arch.Mapping // by section, of those that hold calls
+	attributes []byte
+	section    int // of text
+	text       arch.Text
+	relocs     []elfreloc.Relocation // of the last site, to be reused
 }
 
-// textBuffer is how much code is held at once, in bytes.
-const textBuffer = 64 << 10
-
-// around returns a text that has the machine's window on both sides of off, where the
-// section has it.
-func (t *textReader) around(section int, off uint64) (arch.Text, error) {
-	size := t.object.Sections[section].Size
-	from := off - min(off, t.window)
-	to := min(size, off+min(t.window, size)) // off may be any number
-	if from >= to {
-		return arch.Text{}, nil
-	}
-	if t.section == section && t.text.Start <= from && to <= t.text.Start+uint64(len(t.text.Code)) {
+// read returns the text of a section.
+func (t *textReader) read(section int) (arch.Text, error) {
+	if t.section == section {
 		return t.text, nil
 	}
-	n := min(size-from, textBuffer)
-	if uint64(len(t.buffer)) < n {
-		t.buffer = make([]byte, n)
-	}
-	code := t.buffer[:n]
-	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
+	code, err := t.object.Data(section)
+	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}
+	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes}
 	if m := t.maps[section]; m != nil {
 		t.text.Map = *m
 	}

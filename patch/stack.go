@@ -19,7 +19,7 @@ type stackChecks struct {
 	section int // of check
 	refuses func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
 	rows    map[int][]unwind.Row // by section, once they are read
-	looked  uint64               // bytes of functions that were looked at
+	isRead  uint64               // bytes of functions that were looked at
 	most    *int                 // what Most found
 	symbols map[uint64]uint32    // of relocations of the section, by offset, once they are read
 }
@@ -82,17 +82,20 @@ func (f frames) Frame(at uint64) (arch.Frame, bool) {
 	return frame, true
 }
 
+// longestFunction is the length of the longest function that is looked at, in bytes.
+const longestFunction = 64 << 10
+
 func (f frames) Code(frame arch.Frame) []byte {
 	o := f.scan.Object
-	if frame.End <= frame.Function || frame.End > o.Sections[f.section].Size || frame.End-frame.Function > textBuffer {
+	if frame.End <= frame.Function || frame.End > o.Sections[f.section].Size || frame.End-frame.Function > longestFunction {
 		return nil
 	}
 	// Functions of a table that makes no sense may overlap.
-	if f.looked += frame.End - frame.Function; f.looked > textBuffer+4*uint64(o.Size()) {
+	if f.isRead += frame.End - frame.Function; f.isRead > longestFunction+4*uint64(o.Size()) {
 		return nil
 	}
-	code := make([]byte, frame.End-frame.Function)
-	if _, err := o.Reader(f.section).ReadAt(code, int64(frame.Function)); err != nil {
+	code, err := o.Bytes(f.section, frame.Function, frame.End-frame.Function)
+	if err != nil {
 		return nil
 	}
 	return code
@@ -112,11 +115,11 @@ func (f frames) Callee(operand uint64) (symbol string, code []byte) {
 		}
 		section, to = s.Section, s.Value
 	} else {
-		var distance [4]byte
-		if _, err := o.Reader(section).ReadAt(distance[:], int64(operand)); err != nil {
+		distance, err := o.Bytes(section, operand, 4)
+		if err != nil {
 			return "", nil
 		}
-		to = operand + uint64(len(distance)) + uint64(int32(o.Encoding.Order.Uint32(distance[:])))
+		to = operand + 4 + uint64(int32(o.Encoding.Order.Uint32(distance)))
 	}
 	callee := frames{f.stackChecks, section}
 	if frame, ok := callee.Frame(to); ok && frame.Function == to {

@@ -20,7 +20,6 @@ type collector struct {
 	entries     []entry
 	files       []uint32
 	descriptors *descriptors
-	last        int // the code range of the last symbol
 }
 
 func (c *collector) collect() (err error) {
@@ -51,7 +50,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 	if !ok {
 		return
 	}
-	code := c.find(section, start)
+	code := c.code.Find(section, start)
 	if code < 0 || !mayName(s.Name, s.Type) || s.Type == elf.STT_NOTYPE && slices.Contains(c.conventions.LinkerStubNames, s.Name) {
 		return
 	}
@@ -70,18 +69,6 @@ func (c *collector) place(s elfreloc.Symbol) (section int, start uint64, ok bool
 		s.Value &^= c.conventions.Mode
 	}
 	return section, s.Value, true
-}
-
-// find is Code.Find. Symbols that stand together are in one place.
-func (c *collector) find(section int, off uint64) int {
-	if !c.code[c.last].Holds(section, off) {
-		i := c.code.Find(section, off)
-		if i < 0 {
-			return -1
-		}
-		c.last = i
-	}
-	return c.last
 }
 
 // mayName reports whether a function may be called by a name. Mapping symbols (ELF for

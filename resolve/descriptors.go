@@ -53,8 +53,8 @@ func (d *descriptors) readObject(absolute uint32) error {
 	if err != nil {
 		return err
 	}
-	own := func(sec *elfreloc.Section) bool { return sec == &d.o.Sections[d.index] }
-	return d.o.EachRelocationOf(own, func(_ int, r elfreloc.Relocation) error {
+	isOwn := func(sec *elfreloc.Section) bool { return sec == &d.o.Sections[d.index] }
+	return d.o.EachRelocationOf(isOwn, func(_ int, r elfreloc.Relocation) error {
 		if s := syms.At(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
 			d.patched[r.Offset] = target{s.Section, s.Value + uint64(r.Addend)}
 		}

@@ -126,12 +126,11 @@ func loaded(o *elfreloc.Object, segments []elfreloc.Segment, addr uint64) ([]byt
 // they have removed: those are of size 0, or at addresses without code.
 func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	entries := make([]entry, 0, len(frames))
-	c := collector{code: code}
 	for _, f := range frames {
 		if f.size == 0 && f.kind == frameWhole || len(code) == 0 {
 			continue
 		}
-		if r := c.find(0, f.start); r >= 0 {
+		if r := code.Find(0, f.start); r >= 0 {
 			entries = append(entries, entry{code: r, start: f.start, size: f.size, frame: f.kind})
 		}
 	}

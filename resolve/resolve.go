@@ -156,9 +156,9 @@ func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Options) {
 	find := opts.Debug
 	if find == nil {
-		own := debugfile.Share(o, opts.Path, opts.DebugRoots)
-		defer own.Close()
-		find = own.Object
+		shared := debugfile.Share(o, opts.Path, opts.DebugRoots)
+		defer shared.Close()
+		find = shared.Object
 	}
 	debug, err := find()
 	opts.warn(err)

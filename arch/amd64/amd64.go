@@ -32,7 +32,6 @@ var traits = arch.Traits{
 	DataRelocs: []arch.DataReloc{elf.R_X86_64_64: {Size: 8}, elf.R_X86_64_32: {Size: 4}},
 	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	Sizes: arch.Sizes{
-		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   uint64(len(nopNop10)),
 		Skip:   x86.CondSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
 		Branch: movLen,

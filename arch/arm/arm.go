@@ -59,7 +59,6 @@ func (o order) traits() arch.Traits {
 		DataRelocs: []arch.DataReloc{elf.R_ARM_ABS32: {Size: 4}},
 		Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
 		Sizes: arch.Sizes{
-			Window: insnLen + itReach,
 			Site:   insnLen,
 			Skip:   condSkip,
 			Branch: veneerLen,
@@ -74,7 +73,7 @@ func (o order) traits() arch.Traits {
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
 			Stack:     &arch.Stack{Operand: "[sp, #%d]", Aligned: true},
-			Rename:    named, // clang writes r11 and r12; Linux's uprobes know fp and ip alone
+			Rename:    withName, // clang writes r11 and r12; Linux's uprobes know fp and ip alone
 			Unread:    unread,
 		},
 		CharUnsigned: true,
@@ -96,9 +95,9 @@ func (o order) traits() arch.Traits {
 	}
 }
 
-// named returns the name of a register that has one, as gcc writes it, for its number, and
+// withName returns the name of a register that has one, as gcc writes it, for its number, and
 // other words as they are.
-func named(word string) string {
+func withName(word string) string {
 	switch word {
 	case "r11":
 		return "fp"

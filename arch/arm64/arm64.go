@@ -25,7 +25,6 @@ var traits = arch.Traits{
 	DataRelocs: []arch.DataReloc{elf.R_AARCH64_ABS64: {Size: 8}, elf.R_AARCH64_ABS32: {Size: 4}},
 	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
 	Sizes: arch.Sizes{
-		Window: insnLen,
 		Site:   insnLen,
 		Branch: 2 * insnLen, // adrp; ldr
 		Load:   4 * insnLen, // bti c; adrp; ldrh; ret

@@ -30,7 +30,6 @@ var traits = arch.Traits{
 	DataRelocs: []arch.DataReloc{elf.R_386_32: {Size: 4}},
 	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_386_PC32)}},
 	Sizes: arch.Sizes{
-		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   6,
 		Skip:   x86.CondSkip,
 		Branch: 2 + x86.FieldLen,

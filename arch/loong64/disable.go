@@ -18,7 +18,7 @@ var (
 	bl   = []byte{0x00, 0x00, 0x00, 0x54} // bl helper
 	// fill is behind what takes less than a pair. No compiler writes it, and it is not nop,
 	// so that a pair is told from what only one instruction was in place of.
-	fill = []byte{0x00, 0x00, 0x15, 0x00} // move $zero, $zero
+	padding = []byte{0x00, 0x00, 0x15, 0x00} // move $zero, $zero
 )
 
 // single are the forms of a site of one instruction, and pairs those of two.
@@ -28,12 +28,12 @@ var (
 		arch.Enabled: {arch.Call: zero, arch.Tail: b},
 	}
 	pairs = forms.Table{
-		arch.Probe:   {arch.Call: join(nop, fill), arch.Tail: join(ret, fill), arch.Nop: join(nop, fill)},
-		arch.Enabled: {arch.Call: join(zero, fill), arch.Tail: join(zero, ret)},
+		arch.Probe:   {arch.Call: join(nop, padding), arch.Tail: join(ret, padding), arch.Nop: join(nop, padding)},
+		arch.Enabled: {arch.Call: join(zero, padding), arch.Tail: join(zero, ret)},
 	}
 )
 
-var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Want: "a nop", Fix: "mark a nop"}
+var mark = forms.Mark{Nops: [][]byte{join(nop, padding), nop}, Align: insnLen, Want: "a nop", Fix: "mark a nop"}
 
 func join(first, second []byte) []byte { return bytes.Join([][]byte{first, second}, nil) }
 

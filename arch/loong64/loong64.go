@@ -46,7 +46,6 @@ var traits = arch.Traits{
 	},
 	AlsoRelative: []uint32{uint32(elf.R_LARCH_32_PCREL)}, // clang's, of what another section of the object has
 	Sizes: arch.Sizes{
-		Window: pairLen,
 		Site:   pairLen,
 		Branch: pairLen,
 		Load:   pairLen,

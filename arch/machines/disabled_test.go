@@ -79,19 +79,6 @@ func TestDisabledForms(t *testing.T) {
 	})
 }
 
-// Text is no wider around a site than a plan reads it.
-func TestTheWindowIsEnough(t *testing.T) {
-	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
-		window := m.Traits().Window
-		for _, s := range c.sites {
-			before, behind := s.relocs[0].Offset, uint64(len(s.code))-s.relocs[0].Offset
-			if before > window || behind > window {
-				t.Errorf("%s: %d bytes before the field and %d from there on, and a window of %d", s.name, before, behind, window)
-			}
-		}
-	})
-}
-
 // Each site has a disabled form of each kind, or says why there is none, and one that is
 // armable of probe calls; with the return thunk, where the machine has one, each that
 // returns; and of is-enabled tests one for each length of a semaphore.

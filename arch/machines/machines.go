@@ -41,10 +41,10 @@ func All() []arch.Machine { return all }
 
 // Lookup returns the Machine for an object's ABI, or nil when there is none. ABIs of several
 // machines share an e_machine, as x32 does with that of x86-64.
-func Lookup(of elfreloc.ABI) arch.Machine {
+func Lookup(wanted elfreloc.ABI) arch.Machine {
 	for _, m := range known {
 		for _, abi := range m.Traits().ABIs {
-			if abi.Matches(of.Machine, of.Class, of.Data, of.Flags) {
+			if abi.Matches(wanted.Machine, wanted.Class, wanted.Data, wanted.Flags) {
 				return m
 			}
 		}
@@ -54,13 +54,13 @@ func Lookup(of elfreloc.ABI) arch.Machine {
 
 // Unsupported names what the header of an object says that Lookup has no Machine for, as far
 // as it matters: byte order and flags where another ABI of the same e_machine is known.
-func Unsupported(of elfreloc.ABI) string {
+func Unsupported(wanted elfreloc.ABI) string {
 	for _, m := range all {
 		for _, abi := range m.Traits().ABIs {
-			if abi.Machine == of.Machine && abi.Class == of.Class {
-				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", of.Machine, of.Class, of.Data, of.Flags)
+			if abi.Machine == wanted.Machine && abi.Class == wanted.Class {
+				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", wanted.Machine, wanted.Class, wanted.Data, wanted.Flags)
 			}
 		}
 	}
-	return fmt.Sprintf("%v of class %v", of.Machine, of.Class)
+	return fmt.Sprintf("%v of class %v", wanted.Machine, wanted.Class)
 }

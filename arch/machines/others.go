@@ -23,12 +23,12 @@ var others = []struct {
 }
 
 // Conventions returns what is known of how functions are found in an object or image.
-func Conventions(of elfreloc.ABI) arch.Conventions {
-	if m := Lookup(of); m != nil {
+func Conventions(wanted elfreloc.ABI) arch.Conventions {
+	if m := Lookup(wanted); m != nil {
 		return m.Traits().Conventions
 	}
 	for i := range others {
-		if others[i].Matches(of.Machine, of.Class, of.Data, of.Flags) {
+		if others[i].Matches(wanted.Machine, wanted.Class, wanted.Data, wanted.Flags) {
 			return others[i].Conventions
 		}
 	}

@@ -81,7 +81,7 @@ func TestTraitsAreComplete(t *testing.T) {
 		types = append(types, tr.AlsoRelative...)
 		slices.Sort(types)
 		check(len(slices.Compact(types)) == 3+len(tr.Relative)+len(tr.AlsoRelative), "types of relocations are equal")
-		check(tr.Window > 0 && tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
+		check(tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
 		check(slices.Contains(tr.Entries, 0) && slices.IsSorted(tr.Entries), "Entries")
 		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes without Relaxes, or the other way round")
 		thunk := tr.ReturnThunk

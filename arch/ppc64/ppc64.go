@@ -75,7 +75,6 @@ func newTraits(name string, stack int, conventions arch.Conventions, abis ...arc
 		},
 		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_PPC64_REL32)}},
 		Sizes: arch.Sizes{
-			Window: insnLen,
 			Site:   insnLen,
 			Branch: 5 * insnLen, // bcl; mflr; mtlr; addis; ld
 			Load:   loadLen,

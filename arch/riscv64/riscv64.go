@@ -30,7 +30,6 @@ var traits = arch.Traits{
 		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
 	},
 	Sizes: arch.Sizes{
-		Window: pairLen,
 		Site:   pairLen,
 		Branch: pairLen,
 		Load:   pairLen,

@@ -29,7 +29,6 @@ var traits = arch.Traits{
 	DataRelocs: []arch.DataReloc{elf.R_390_64: {Size: 8}, elf.R_390_32: {Size: 4}},
 	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_390_PC32)}},
 	Sizes: arch.Sizes{
-		Window: siteLen,
 		Site:   siteLen,
 		Skip:   condSkip,
 		Branch: 2 * siteLen, // larl; lg

@@ -9,9 +9,9 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/known"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/probedefs"
 )
 
 // convertCommand rewrites objects.
@@ -50,7 +50,7 @@ func (p *program) convert(f *flags) (bool, error) {
 	o := s.conversion(len(s.files))
 	o.Elsewhere = true
 	if o.Patch.MayHaveNotes() {
-		o.Patch.ProbeSource = known.New(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
+		o.Patch.ProbeSource = probedefs.New(s.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
 	c := convert.New(o, p.files)
 	failed, err := p.runAll(s, func(file string) *result {

@@ -2,7 +2,7 @@ package cc
 
 import (
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/known"
+	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
 	"sdtconvert/patch"
@@ -49,5 +49,5 @@ func readKnown(o convert.Options, objects []*object) patch.ProbeSource {
 	for _, o := range objects {
 		files = append(files, o.path)
 	}
-	return known.New(files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: o.Jobs})
+	return probedefs.New(files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: o.Jobs})
 }

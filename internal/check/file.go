@@ -44,7 +44,7 @@ func (c *fileChecker) check() error {
 	s.files = append(s.files, c.Name)
 	c.index, c.link = len(s.files)-1, s.linkOf(c.Object)
 	c.liveSites, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
-	mentioned, err := c.NamesContain(s.opts.Names.Needles())
+	mentioned, err := c.NamesContain(s.opts.Names.StubTexts())
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 	for _, stapsdt := range []bool{false, true} {
 		directory := t.TempDir()
 		files := []objects.File{
-			{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)},
+			{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), 1<<20)},
 			named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
 			named(t, "a_name_of_more_than_15.o", "comdat.amd64-clang19-O2.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 		}

@@ -49,7 +49,7 @@ type Options struct {
 type Converter struct {
 	Options
 	writer     *replace.Writer
-	needles    [][]byte // of Patch.Names
+	stubTexts  [][]byte // of Patch.Names
 	memberJobs int      // members of an archive that are worked on at once
 
 	kernel, program atomic.Bool // whether an object of each target was converted by its default
@@ -58,7 +58,7 @@ type Converter struct {
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
 	return &Converter{
-		Options: o, writer: w, needles: o.Patch.Names.Needles(),
+		Options: o, writer: w, stubTexts: o.Patch.Names.StubTexts(),
 		memberJobs: max(1, o.Jobs/max(1, o.Files)),
 	}
 }
@@ -102,11 +102,11 @@ func (c *Converter) file(path, target string, r *Result) error {
 	}
 	defer in.Close()
 	src := in.Source()
-	is, err := src.IsArchive()
+	isArchive, err := src.IsArchive()
 	switch {
 	case err != nil:
 		return err
-	case is:
+	case isArchive:
 		return c.archive(in, target, r)
 	}
 	return c.object(src, target, r)
@@ -115,7 +115,7 @@ func (c *Converter) file(path, target string, r *Result) error {
 // object converts a file that is an object, or none.
 func (c *Converter) object(src *input.Source, target string, r *Result) error {
 	result := c.source(src)
-	r.own = result.entry
+	r.entry = result.entry
 	r.add(result)
 	if result.err != nil {
 		return result.err

@@ -24,7 +24,7 @@ type Result struct {
 	path     string
 	verbose  bool               // whether warnings are among the messages
 	manifest bool               // whether one is wanted
-	own      *manifest.Object   // of the file itself, or nil
+	entry    *manifest.Object   // of the file itself, or nil
 	changed  []*manifest.Object // those that are converted once the file is written
 }
 
@@ -87,11 +87,11 @@ func (r *Result) Report(w io.Writer, warnings *message.Tally) {
 
 // Fail takes in an error of the file.
 func (r *Result) Fail(err error) {
-	if r.own == nil && r.manifest {
-		r.own = manifest.New(r.path)
-		r.Objects = append(r.Objects, r.own)
+	if r.entry == nil && r.manifest {
+		r.entry = manifest.New(r.path)
+		r.Objects = append(r.Objects, r.entry)
 	}
-	r.report(r.own, err)
+	r.report(r.entry, err)
 }
 
 // report takes in an error, or each of several that were joined.

@@ -15,7 +15,7 @@ import (
 )
 
 // conversion is what becomes of a source in memory. Where there is an error, it is what
-// was known by then. It is good for as long as the source is.
+// was known by then. Its output copies from the source, which has to be open.
 type conversion struct {
 	entry    *manifest.Object // nil where no manifest is wanted
 	object   *input.Object    // nil for another file
@@ -87,7 +87,7 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 
 // plan makes a plan of an object; nil where no stub is mentioned.
 func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
-	mentions, err := o.MentionsStub(c.needles)
+	mentions, err := o.NamesContain(c.stubTexts)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ var textualPaths = map[string]string{
 	"internal/debuginfo/lines/program.go: join Join":    "the name of a source, shown and compared, and never opened",
 	"internal/input/distinct.go: Distinct EvalSymlinks": "compared, and never opened",
 	"cmd/sdtconvert/providerdof.go: patchDOF Dir":       "hashed, and never opened",
-	"internal/ld/linker.go: is EvalSymlinks":            "its last component alone is used",
+	"internal/ld/linker.go: hasName EvalSymlinks":       "its last component alone is used",
 	"internal/paths/paths.go: Absolute Abs":             "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":        "after the path was made absolute without a change",
 	"patch/aliases.go: pathFrom Clean":                  "hashed, and never opened",

@@ -28,7 +28,7 @@ func TestPlotsAreCurrent(t *testing.T) {
 	for _, file := range files {
 		plot := disk.Read(t, file)
 		if !bytes.Contains(plot, fmt.Appendf(nil, "sha256 %x ", sha256.Sum256(tables))) {
-			t.Errorf("%s is of other tables; run: cd scripts/plot && go run . ../../docs/results", file)
+			t.Errorf("%s is of other tables; run scripts/plot", file)
 		}
 		if !bytes.Contains(shown, []byte("](results/"+filepath.Base(file)+")")) {
 			t.Errorf("docs/cost.md does not show %s", filepath.Base(file))

@@ -17,7 +17,7 @@ const (
 var errBitcode = errors.New("LLVM bitcode whose table of symbols is not understood")
 
 // bitcodeSymbols reads the symbols of bitcode.
-func bitcodeSymbols(code []byte) ([]LateSymbol, error) {
+func bitcodeSymbols(code []byte) ([]LTOSymbol, error) {
 	if w := binary.LittleEndian; len(code) >= 20 && w.Uint32(code) == 0x0B17C0DE { // a wrapper: offset and size
 		offset, size := uint64(w.Uint32(code[8:])), uint64(w.Uint32(code[12:]))
 		if offset+size > uint64(len(code)) {
@@ -51,7 +51,7 @@ func bitcodeSymbols(code []byte) ([]LateSymbol, error) {
 
 // irSymbols reads the table: a header of words, the fourth pair of which tells where the symbols
 // are and how many, of six words each.
-func irSymbols(table, names []byte) (all []LateSymbol, err error) {
+func irSymbols(table, names []byte) (all []LTOSymbol, err error) {
 	const (
 		// Behind the version, and pairs of the producer, the modules and the COMDAT groups.
 		symbols    = 4 * (1 + 2 + 2 + 2)
@@ -73,7 +73,7 @@ func irSymbols(table, names []byte) (all []LateSymbol, err error) {
 		if at+size > uint64(len(names)) {
 			return nil, errBitcode
 		}
-		all = append(all, LateSymbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
+		all = append(all, LTOSymbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
 		start += symbolSize
 	}
 	return all, nil

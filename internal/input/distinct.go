@@ -3,10 +3,7 @@ package input
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 
-	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/paths"
 )
 
@@ -17,22 +14,24 @@ func Distinct(files []string) ([]string, error) {
 		return files, nil
 	}
 	type file struct{ directory, base string }
-	cache := make(directories)
+	directories := map[string]string{} // where they lead: each is resolved once, however many files are in it
 	seen := make(map[file]bool, len(files))
 	out := make([]string, 0, len(files))
-	links := make([]bool, len(files))
-	parallel.Each(len(files), runtime.GOMAXPROCS(0), func(i int) { links[i] = isLink(files[i]) })
-	for i, name := range files {
+	for _, name := range files {
 		real := name
-		if links[i] {
+		if isLink(name) {
 			if target, err := filepath.EvalSymlinks(name); err == nil {
 				real = target
 			}
 		}
-		directory, base := filepath.Split(real)
-		directory, err := cache.real(directory)
-		if err != nil {
-			return nil, err
+		path, base := filepath.Split(real)
+		directory, known := directories[path]
+		if !known {
+			var err error
+			if directory, err = realDirectory(path); err != nil {
+				return nil, err
+			}
+			directories[path] = directory
 		}
 		if key := (file{directory, base}); !seen[key] {
 			seen[key] = true
@@ -47,33 +46,14 @@ func isLink(path string) bool {
 	return err == nil
 }
 
-// directories maps paths of directories to where they lead, absolute and without symbolic
-// links. Each is resolved once, however many files in it are asked for.
-type directories map[string]string
-
-func (f directories) real(path string) (string, error) {
-	if real, known := f[path]; known {
-		return real, nil
+// realDirectory returns where the path of a directory leads, absolute and without symbolic
+// links. If it leads nowhere, it is compared as it is written.
+func realDirectory(path string) (string, error) {
+	real, err := paths.Real(path)
+	if err != nil {
+		return paths.Absolute(path)
 	}
-	real, err := f.resolve(path)
-	if err != nil { // the path leads nowhere, so it is compared as it is written
-		real, err = paths.Absolute(path)
-	}
-	f[path] = real
-	return real, err
-}
-
-// resolve follows the path of a directory. One that is no link is where its parent is.
-func (f directories) resolve(path string) (string, error) {
-	parent, base := filepath.Split(strings.TrimRight(path, "/"))
-	if base == "" || base == "." || base == ".." || os.IsPathSeparator('\\') { // there, names differ in case
-		return paths.Real(path)
-	}
-	if info, err := os.Lstat(path[:len(parent)+len(base)]); err != nil || !info.IsDir() {
-		return paths.Real(path)
-	}
-	real, err := f.real(parent)
-	return paths.Join(real, base), err
+	return real, nil
 }
 
 // SamePath reports whether two paths lead to the same name in the same directory.

@@ -3,7 +3,6 @@ package input
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"sdtconvert/internal/archive"
 )
@@ -45,18 +44,17 @@ func (f *File) Each(o Options, work func(src *Source) error) error {
 // Archive is an archive that is a file.
 type Archive struct {
 	*archive.Archive
-	File   *File
-	o      Options
-	window *window
+	File *File
+	o    Options
 
 	inner *Archive // the archive that the last member of a thin one was in, or nil
 }
 
 // Archive reads the headers of an archive's tables.
 func (f *File) Archive(o Options) (*Archive, error) {
-	a := &Archive{File: f, o: o, window: &window{in: f}}
+	a := &Archive{File: f, o: o}
 	var err error
-	a.Archive, err = archive.Open(a.window, f.Size(), f.Path)
+	a.Archive, err = archive.Open(f, f.Size(), f.Path)
 	return a, err
 }
 
@@ -80,7 +78,7 @@ const (
 )
 
 // Batches calls work with neighbouring members, which may be worked on at once, until
-// none is left. Their turn is over when it returns.
+// none is left.
 func (a *Archive) Batches(work func(batch []*Source) error) error {
 	defer a.closeInner()
 	var batch []*Source
@@ -102,31 +100,18 @@ func (a *Archive) Batches(work func(batch []*Source) error) error {
 			}
 			continue
 		}
-		if len(batch) == batchMembers || size+m.Size > batchSize || !a.window.takes(m) {
+		if len(batch) == batchMembers || size+m.Size > batchSize {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		src, err := a.member(m)
-		if err != nil {
-			return err
-		}
-		batch, size = append(batch, src), size+m.Size
+		batch, size = append(batch, a.source(m)), size+m.Size
 	}
 	return flush()
 }
 
 func (a *Archive) source(m *archive.Member) *Source {
 	return &Source{Name: a.File.Path + "(" + m.Name + ")", Size: m.Size, File: a.File, Start: m.Start, Member: m}
-}
-
-func (a *Archive) member(m *archive.Member) (src *Source, err error) {
-	src = a.source(m)
-	if src.memory, err = a.window.contents(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", src.Name, err)
-	}
-	src.borrowed = src.memory != nil
-	return src, nil
 }
 
 // thin calls work with the file that a member of a thin archive names, or with the member of another
@@ -194,63 +179,4 @@ func (a *Archive) closeInner() {
 		a.inner.File.Close()
 		a.inner = nil
 	}
-}
-
-// window reads a file in large steps where it holds small members, one behind the
-// other. Of large ones only what is asked for is read.
-type window struct {
-	in  *File
-	buf []byte
-	off int64 // of buf in the file
-}
-
-const windowSize = 1 << 20
-
-// ReadAt reads from the window what is there.
-func (w *window) ReadAt(b []byte, off int64) (int, error) {
-	if at := off - w.off; at >= 0 && at+int64(len(b)) <= int64(len(w.buf)) {
-		return copy(b, w.buf[at:]), nil
-	}
-	return w.in.ReadAt(b, off)
-}
-
-// takes reports whether contents can return a member's bytes without moving the window, which would
-// overwrite the bytes of earlier members.
-func (w *window) takes(m *archive.Member) bool {
-	return !w.wants(m) || m.Start >= w.off && m.Start+m.Size <= w.off+int64(len(w.buf))
-}
-
-// wants reports whether a member is one of those that are read through the window.
-func (w *window) wants(m *archive.Member) bool { return m.Size <= smallFile && !w.in.Loaded() }
-
-// contents returns the contents of a member if it is small, and nil otherwise. They
-// are good until it is called with a member that the window does not take.
-func (w *window) contents(m *archive.Member) ([]byte, error) {
-	if !w.wants(m) {
-		return nil, nil
-	}
-	if !w.takes(m) {
-		if err := w.read(m); err != nil {
-			return nil, err
-		}
-	}
-	at := m.Start - w.off
-	return w.buf[at : at+m.Size : at+m.Size], nil
-}
-
-// read moves the window to where a member begins.
-func (w *window) read(m *archive.Member) error {
-	if w.buf == nil {
-		w.buf = make([]byte, min(windowSize, w.in.Size()))
-	}
-	w.off, w.buf = m.Start, w.buf[:cap(w.buf)]
-	n, err := w.in.ReadAt(w.buf, w.off)
-	w.buf = w.buf[:n]
-	if int64(n) < m.Size {
-		if err == io.EOF {
-			err = ErrChanged
-		}
-		return err
-	}
-	return nil
 }

@@ -4,11 +4,7 @@
 // A File is opened once, and a Source is its contents: all of it, or a member of an archive. An ELF file
 // becomes an Object.
 //
-// There is one rule for how long bytes live. What is read of a file is good until
-// the file is closed, and what is read of a member of an archive until its turn is
-// over: until the function returns that was called with it. Source.Load makes a
-// member's bytes live as long as its file is open. A caller that wants anything for
-// longer copies it.
+// What is read of a file is a copy, and stays.
 package input
 
 import (
@@ -17,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync"
 	"syscall"
 )
 
@@ -30,19 +25,8 @@ type File struct {
 	Path string
 	Info fs.FileInfo
 
-	file   *os.File
-	mu     sync.Mutex // of the rest
-	closed bool       // the descriptor may be another file's by now
-	head   []byte     // the beginning of the file, or all of it
+	file *os.File
 }
-
-// smallFile is the length of the files that Open reads whole, and headSize how much it reads
-// of others, in bytes: reading all of a small file costs no more than reading its headers
-// and names one by one.
-const (
-	smallFile = 16 << 10
-	headSize  = 512
-)
 
 // Errors of Open for other files.
 var (
@@ -56,16 +40,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: file, Path: path, Info: info}
-	n := info.Size()
-	if n > smallFile {
-		n = headSize
-	}
-	if err := f.readHead(n); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return &File{file: file, Path: path, Info: info}, nil
 }
 
 // openRegular opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
@@ -93,95 +68,11 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 // Size returns the length of the file in bytes.
 func (f *File) Size() int64 { return f.Info.Size() }
 
-// LoadMax is the size of the largest file that Load takes, in bytes.
-const LoadMax = 4 << 20
-
-// Load reads the whole file into memory, if it is not larger than LoadMax: when most
-// of it will be wanted, one large read is cheaper than many small ones.
-func (f *File) Load() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.Size() > LoadMax || f.loaded() {
-		return nil
-	}
-	return f.readHead(f.Size())
-}
-
-// Loaded reports whether the whole file is in memory.
-func (f *File) Loaded() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.loaded()
-}
-
-func (f *File) loaded() bool { return int64(len(f.head)) == f.Size() }
-
-// readHead reads the first n bytes, which are in the file, into memory.
-func (f *File) readHead(n int64) error {
-	if f.closed {
-		return os.ErrClosed
-	}
-	head := make([]byte, n)
-	if got, err := f.file.ReadAt(head, 0); int64(got) < n {
-		if err == io.EOF {
-			err = ErrChanged
-		}
-		return fmt.Errorf("%s: %w", f.Path, err)
-	}
-	f.head = head
-	return nil
-}
-
-// inMemory returns n bytes at offset off, nil if they are not in memory.
-func (f *File) inMemory(off, n int64) []byte {
-	if off < 0 || off > int64(len(f.head)) || n > int64(len(f.head))-off {
-		return nil
-	}
-	return f.head[off : off+n : off+n]
-}
-
-// Slice returns n bytes at offset off, which lie in the file, or nil where they are
-// not in memory. They are not to be modified.
-func (f *File) Slice(off, n int64) []byte {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.inMemory(off, n)
-}
-
 // ReadAt implements io.ReaderAt.
-func (f *File) ReadAt(b []byte, off int64) (int, error) {
-	f.mu.Lock()
-	data, closed := f.inMemory(off, int64(len(b))), f.closed
-	f.mu.Unlock()
-	switch {
-	case data != nil:
-		return copy(b, data), nil
-	case closed:
-		return 0, os.ErrClosed
-	}
-	return f.file.ReadAt(b, off)
-}
+func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
 
-// Fd returns the descriptor of the open file.
-func (f *File) Fd() uintptr { return f.file.Fd() }
-
-// CloseFile closes the file, of which nothing more is read, and keeps what is in memory
-// of it.
-func (f *File) CloseFile() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return nil
-	}
-	f.closed = true
-	return f.file.Close()
-}
-
-// Close closes the file and lets go of what is in memory of it.
-func (f *File) Close() error {
-	f.head = nil
-	return f.CloseFile()
-}
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
 
 // Unchanged returns an error that is ErrChanged when the open file, or what its name
 // stands for, is not what was opened. If the name stands for the open file, what is said

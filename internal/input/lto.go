@@ -37,7 +37,7 @@ func (e *LTOError) Error() string { return e.What + "; " + e.Link + e.Advice }
 // CheckLTO refuses objects with probes that have no machine code yet, with an error that is an
 // LTOError.
 func CheckLTO(o *elfreloc.Object, names patch.Names) error {
-	code, err := FindLateCode(o, names)
+	code, err := FindLTOCode(o, names)
 	if err != nil || code.Probes == 0 || code.Fat {
 		return err
 	}
@@ -50,7 +50,7 @@ func CheckLTO(o *elfreloc.Object, names patch.Names) error {
 
 // checkBitcode refuses LLVM bitcode with probes.
 func (s *Source) checkBitcode(names patch.Names) error {
-	found, err := s.Mentions(names.Needles())
+	found, err := s.Mentions(names.StubTexts())
 	if err == nil && found {
 		err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
 	}
@@ -60,7 +60,7 @@ func (s *Source) checkBitcode(names patch.Names) error {
 // WarnFat returns a warning about the intermediate code of a fat object with probes, or nil: only
 // its machine code can be converted before the link.
 func WarnFat(o *elfreloc.Object, names patch.Names) (warning, err error) {
-	code, err := FindLateCode(o, names)
+	code, err := FindLTOCode(o, names)
 	if err != nil || code.Probes == 0 || !code.Fat {
 		return nil, err
 	}
@@ -88,16 +88,16 @@ func (c Compiler) Advice() string {
 	return elseGCC
 }
 
-// LateCode is the intermediate code of an object.
-type LateCode struct {
+// LTOCode is the intermediate code of an object.
+type LTOCode struct {
 	Compiler Compiler // "" without such code
 	Probes   int      // a section with probes in it, 0 for none
 	Fat      bool     // the object holds machine code too
 }
 
-// FindLateCode finds intermediate code in an object, and looks for names of stubs in it. Beside
+// FindLTOCode finds intermediate code in an object, and looks for names of stubs in it. Beside
 // an error it says whether there is any.
-func FindLateCode(o *elfreloc.Object, names patch.Names) (code LateCode, err error) {
+func FindLTOCode(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
 	if code, err = findIntermediate(o, names); err == nil && code.Compiler != "" {
 		code.Fat, err = isFat(o)
 	}
@@ -117,7 +117,7 @@ func isFat(o *elfreloc.Object) (bool, error) {
 	return err == nil && !slim, err
 }
 
-func findIntermediate(o *elfreloc.Object, names patch.Names) (code LateCode, err error) {
+func findIntermediate(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
 	for i := range o.Sections {
 		var compiler Compiler
 		switch name := o.Sections[i].Name; {
@@ -135,7 +135,7 @@ func findIntermediate(o *elfreloc.Object, names patch.Names) (code LateCode, err
 				return code, err
 			}
 		}
-		found, err := o.Contains(i, names.Needles())
+		found, err := o.Contains(i, names.StubTexts())
 		if err != nil {
 			return code, err
 		}

@@ -14,8 +14,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// Object is an ELF file, or a member of an archive that is one. It is good for as
-// long as what is read of its source.
+// Object is an ELF file, or a member of an archive that is one. It reads its source, which has to
+// be open.
 type Object struct {
 	*elfreloc.Object
 	Machine arch.Machine // nil for one that is not known
@@ -103,7 +103,7 @@ func (s *Source) Relocatable(names patch.Names) (*Object, error) {
 
 func (o *Object) relocatable(names patch.Names) (*Object, error) {
 	if o.Source.Member != nil && o.Type != elf.ET_REL {
-		if found, err := o.NamesContain(names.Needles()); err != nil || !found {
+		if found, err := o.NamesContain(names.StubTexts()); err != nil || !found {
 			return nil, ErrSkipped
 		}
 	}
@@ -125,14 +125,4 @@ func checkType(o *elfreloc.Object) error {
 		return fmt.Errorf("%s: is a core file, and not an object", o.Name)
 	}
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
-}
-
-// MentionsStub reports whether a name in an object is that of a stub; stubNames are
-// patch.Names.Needles. If so, it loads the source. Otherwise the object needs no further look.
-func (o *Object) MentionsStub(stubNames [][]byte) (bool, error) {
-	found, err := o.NamesContain(stubNames)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, o.Source.Load()
 }

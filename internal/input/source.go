@@ -19,9 +19,7 @@ type Source struct {
 	Member *archive.Member // nil for what is a file of its own
 	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
-	err      error  // that keeps it from being read
-	memory   []byte // all of a member, if it was read already
-	borrowed bool   // the memory is the next member's too
+	err error // that keeps it from being read
 
 	typ     filetype.Type
 	hasType bool // typ is known
@@ -35,56 +33,15 @@ func (f *File) Source() *Source { return &Source{Name: f.Path, Size: f.Size(), F
 func (s *Source) Err() error { return s.err }
 
 // ReadAt implements io.ReaderAt.
-func (s *Source) ReadAt(b []byte, off int64) (int, error) {
-	if s.memory == nil && s.Member == nil {
-		return s.File.ReadAt(b, off)
-	}
+func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
 	if off >= s.Size {
 		return 0, io.EOF
 	}
-	n := int(min(int64(len(b)), s.Size-off))
-	var err error
-	if s.memory != nil {
-		copy(b[:n], s.memory[off:])
-	} else {
-		n, err = s.File.ReadAt(b[:n], s.Start+off)
-	}
+	n, err = s.File.ReadAt(b[:min(int64(len(b)), s.Size-off)], s.Start+off)
 	if err == nil && n < len(b) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// Slice implements elfreloc.Memory.
-func (s *Source) Slice(off, n int64) []byte {
-	if s.memory != nil {
-		return s.memory[off : off+n]
-	}
-	if s.Start == 0 || s.File.Loaded() {
-		return s.File.Slice(s.Start+off, n)
-	}
-	return nil
-}
-
-// loadedMember is the length of the longest member that Load reads, in bytes. What
-// is made of it keeps it in memory.
-const loadedMember = 64 << 10
-
-// Load reads a small source into memory that is good for as long as its file is
-// open, or in use.
-func (s *Source) Load() error {
-	switch {
-	case s.Size == s.File.Size():
-		return s.File.Load()
-	case s.memory != nil && !s.borrowed, s.File.Loaded(), s.Size > loadedMember:
-		return nil
-	}
-	memory := make([]byte, s.Size)
-	if err := s.readFull(memory); err != nil {
-		return err
-	}
-	s.memory, s.borrowed = memory, false
-	return nil
 }
 
 // readFull reads the beginning of a source, or all of it.
@@ -104,13 +61,9 @@ func (s *Source) Type() (filetype.Type, error) {
 	if s.hasType || s.err != nil {
 		return s.typ, s.err
 	}
-	n := min(s.Size, filetype.HeadSize)
-	head := s.Slice(0, n)
-	if head == nil {
-		head = make([]byte, n)
-		if err := s.readFull(head); err != nil {
-			return filetype.Unknown, err
-		}
+	head := make([]byte, min(s.Size, filetype.HeadSize))
+	if err := s.readFull(head); err != nil {
+		return filetype.Unknown, err
 	}
 	s.typ, s.hasType = filetype.Recognise(head), true
 	return s.typ, nil

@@ -32,12 +32,12 @@ func (r *run) wordsOfFirstRun() []string {
 
 // isGenerated reports whether lld generates code of a file.
 func (in *linkInput) isGenerated() bool {
-	return in.late.Compiler == input.LLVM && (in.typ == filetype.Bitcode || in.isObject())
+	return in.lto.Compiler == input.LLVM && (in.typ == filetype.Bitcode || in.isObject())
 }
 
 // needsFirstRun reports whether lld has to generate code first.
 func (r *run) needsFirstRun() bool {
-	return r.inputs.looker.lld && slices.ContainsFunc(r.inputs.order, func(f *servedFile) bool { return f.in.isGenerated() && f.in.probes })
+	return r.inputs.examiner.lld && slices.ContainsFunc(r.inputs.order, func(f *servedFile) bool { return f.in.isGenerated() && f.in.probes })
 }
 
 // codeFiles are the files that lld has written.
@@ -102,15 +102,15 @@ func (r *run) generate() (process.Status, error) {
 // generated of. The others are empty.
 func (r *run) takeGenerated(code *codeFiles) error {
 	slices.SortFunc(code.paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	var made []*servedFile
+	var objects []*servedFile
 	var fds []int
 	for _, path := range code.paths {
 		fd := code.fds[path]
 		name := output(r.line) + ".lto" + strings.TrimPrefix(path, codePath) + ".o"
-		f := &servedFile{ready: make(chan struct{}), in: r.inputs.looker.look(descriptorPath(fd), name), named: true, fd: -1}
+		f := &servedFile{ready: make(chan struct{}), in: r.inputs.examiner.examine(descriptorPath(fd), name), isOnLine: true, fd: -1}
 		f.opened.Store(true)
 		if f.in.typ == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
-			made, fds = append(made, f), append(fds, fd)
+			objects, fds = append(objects, f), append(fds, fd)
 		}
 	}
 	var places []*servedFile
@@ -119,11 +119,11 @@ func (r *run) takeGenerated(code *codeFiles) error {
 			places = append(places, f)
 		}
 	}
-	if len(made) == 0 || len(made) > len(places) {
-		return fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", r.linker.path, len(made), len(places))
+	if len(objects) == 0 || len(objects) > len(places) {
+		return fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", r.linker.path, len(objects), len(places))
 	}
-	r.inputs.order = append(r.inputs.order, made...)
-	if r.inputs.convertFiles(made) {
+	r.inputs.order = append(r.inputs.order, objects...)
+	if r.inputs.convertFiles(objects) {
 		return errReported
 	}
 	empty, err := newDescriptor([]byte(emptyArchive))
@@ -133,10 +133,10 @@ func (r *run) takeGenerated(code *codeFiles) error {
 	r.generated = map[*servedFile]int{}
 	for i, f := range places {
 		switch {
-		case i >= len(made):
+		case i >= len(objects):
 			r.generated[f] = empty
-		case made[i].converted:
-			r.generated[f] = made[i].fd
+		case objects[i].converted:
+			r.generated[f] = objects[i].fd
 		default:
 			r.generated[f] = fds[i]
 		}

@@ -18,11 +18,11 @@ import (
 
 // hint is a file that a linker probably reads.
 type hint struct {
-	path   string
-	word   string // of the line, "" if a script names it
-	binary bool   // it is linked as it is
-	lazy   bool   // it is between --start-lib and --end-lib
-	named  bool   // the line names the file itself, so that the linker surely reads it
+	path     string
+	word     string // of the line, "" if a script names it
+	binary   bool   // it is linked as it is
+	lazy     bool   // it is between --start-lib and --end-lib
+	isOnLine bool   // the line names the file itself, so that the linker surely reads it
 }
 
 // hints are the files that a line leads to, as far as a look at it tells. No search of a
@@ -46,7 +46,7 @@ func findHints(ln *line.Line) hints {
 				h.incomplete = true // of what the flag before may be the value of
 				continue
 			}
-			h.files = append(h.files, hint{path: path, word: arg.Value, binary: arg.Foreign, lazy: arg.Lazy, named: true})
+			h.files = append(h.files, hint{path: path, word: arg.Value, binary: arg.Foreign, lazy: arg.Lazy, isOnLine: true})
 			if target == (input.Target{}) && !arg.Foreign {
 				target = targetOf(path)
 			}
@@ -180,15 +180,15 @@ func scriptFiles(ln *line.Line, script, name string) (files []string, ok bool) {
 	return files, len(files) > 0
 }
 
-// looked is what a look at the files of a line has found.
-type looked struct {
+// lookResult is what a look at the files of a line has found.
+type lookResult struct {
 	hints
 	inputs []*linkInput // of the files, nil for those that are linked as they are
 }
 
 // lookAt looks at the files of a line, and at those that scripts among them name.
-func (l *link) lookAt(ln *line.Line, k *looker) looked {
-	all := looked{hints: findHints(ln)}
+func (l *link) lookAt(ln *line.Line, k *examiner) lookResult {
+	all := lookResult{hints: findHints(ln)}
 	for i := range ln.Args {
 		arg := &ln.Args[i]
 		if arg.Name != "script" && arg.Name != "default-script" {
@@ -212,7 +212,7 @@ func (l *link) lookAt(ln *line.Line, k *looker) looked {
 		inputs := make([]*linkInput, len(batch))
 		parallel.Each(len(batch), l.Convert.Jobs, func(i int) {
 			if !batch[i].binary {
-				inputs[i] = k.look(batch[i].path, batch[i].path)
+				inputs[i] = k.examine(batch[i].path, batch[i].path)
 				inputs[i].optional, inputs[i].word = batch[i].lazy, batch[i].word
 			}
 		})

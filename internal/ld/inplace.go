@@ -18,7 +18,7 @@ import (
 // linkInPlace converts the files that the look has found, and runs the linker with its line and,
 // behind it, an object of what the link lacks. Calls of a file that the look has missed are
 // undefined.
-func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
+func (l *link) linkInPlace(ln *line.Line, all lookResult) (process.Status, error) {
 	var wanted []*linkInput
 	var inputs []*linkInput
 	var errs []error
@@ -42,16 +42,16 @@ func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
 	if err := l.convertInPlace(wanted, inputs); err != nil {
 		return process.Status{}, err
 	}
-	var parts []*part
+	var needs []*probeNeeds
 	for _, in := range inputs {
-		if in.part == nil && in.probes && !ln.Relocatable {
-			in.part = readPart(l.Convert.Patch, in.path)
+		if in.needs == nil && in.probes && !ln.Relocatable {
+			in.needs = readNeeds(l.Convert.Patch, in.path)
 		}
-		if in.part != nil {
-			parts = append(parts, in.part)
+		if in.needs != nil {
+			needs = append(needs, in.needs)
 		}
 	}
-	if err := checkAgreement(parts, len(wanted) > 0); err != nil {
+	if err := checkAgreement(needs, len(wanted) > 0); err != nil {
 		return process.Status{}, err
 	}
 	if err := l.checkPrefixes(inputs); err != nil {
@@ -59,14 +59,14 @@ func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
 	}
 	var flags []string
 	if !l.Convert.Patch.NoRecords {
-		flags = bounds(l.Convert.Patch.Layout, kinds(parts))
+		flags = bounds(l.Convert.Patch.Layout, kinds(needs))
 	}
 	need, err := l.missing(inputs)
 	if err != nil {
 		return process.Status{}, err
 	}
 	if ln.Relocatable || need == nil {
-		return l.become(flags)
+		return l.execLinker(flags)
 	}
 	data, err := l.object(need)
 	if err != nil {

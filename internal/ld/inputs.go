@@ -20,9 +20,9 @@ import (
 // inputs are the files that a supervised linker reads, each once, by whatever paths it is named.
 type inputs struct {
 	*link
-	looker    *looker
+	examiner  *examiner
 	converter *convert.Converter
-	collector *partCollector
+	collector *needsCollector
 
 	mu       sync.Mutex // of the rest
 	files    map[supervise.Identity]*servedFile
@@ -36,10 +36,10 @@ type inputs struct {
 
 // servedFile is a file as it was when its identity was taken.
 type servedFile struct {
-	ready  chan struct{} // closed when all but what the lock guards is known
-	in     *linkInput
-	binary bool // it is linked as it is, and no object
-	named  bool // by the line
+	ready    chan struct{} // closed when all but what the lock guards is known
+	in       *linkInput
+	binary   bool // it is linked as it is, and no object
+	isOnLine bool // by the line
 
 	converted bool   // other bytes take its place
 	refusal   []byte // why it cannot be converted, to be printed if the linker opens it
@@ -50,15 +50,15 @@ type servedFile struct {
 }
 
 // newInputs returns the files of a look, of which none is converted yet.
-func newInputs(l *link, k *looker, all looked) (*inputs, error) {
-	s := &inputs{link: l, looker: k, files: map[supervise.Identity]*servedFile{}, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
-	s.collector = &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
+func newInputs(l *link, k *examiner, all lookResult) (*inputs, error) {
+	s := &inputs{link: l, examiner: k, files: map[supervise.Identity]*servedFile{}, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
+	s.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
 	o := l.conversion(0, l.probeSource(all.inputs))
 	o.LinkGenerates, o.Fresh, o.FollowThin = true, true, true
 	if !k.relocatable {
 		o.Planned = s.collector.add
 	}
-	s.converter = convert.New(o, &replace.Writer{Unnamed: s.keep, TempDir: l.TempDir()})
+	s.converter = convert.New(o, &replace.Writer{Unnamed: s.holdOutput, TempDir: l.TempDir()})
 	var errs []error
 	for i, h := range all.files {
 		id, ok := supervise.Identify(h.path)
@@ -73,7 +73,7 @@ func newInputs(l *link, k *looker, all looked) (*inputs, error) {
 			}
 			s.files[id], s.order = f, append(s.order, f)
 		}
-		f.named = f.named || h.named
+		f.isOnLine = f.isOnLine || h.isOnLine
 		if object := all.inputs[i]; f.binary && object != nil || !f.binary && object == nil {
 			if object == nil {
 				object = f.in
@@ -98,8 +98,8 @@ func mixedUse(path string) error {
 	return fmt.Errorf("%s: holds probes, and is linked both as an object and as it is (--format=binary); give the linker a copy of it", path)
 }
 
-// keep is the converter's, for the descriptor of an output.
-func (s *inputs) keep(path string, fd int) {
+// holdOutput is the converter's, for the descriptor of an output.
+func (s *inputs) holdOutput(path string, fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, again := s.outputs[path]; again {
@@ -116,7 +116,7 @@ func (s *inputs) convertFiles(files []*servedFile) (failed bool) {
 		return s.convert(files[i])
 	}, func(i int, r *convert.Result) {
 		switch f := files[i]; {
-		case f.refusal != nil && f.named:
+		case f.refusal != nil && f.isOnLine:
 			s.Stderr.Write(bytes.ReplaceAll(f.refusal, []byte(f.in.path), []byte(f.in.name)))
 			failed = true
 		case r != nil && !r.Failed:
@@ -137,7 +137,7 @@ func (s *inputs) convert(f *servedFile) *convert.Result {
 		return nil
 	}
 	if !in.converts() {
-		s.readPart(in)
+		s.readNeeds(in)
 		return nil
 	}
 	fd, r := s.write(in)
@@ -159,7 +159,7 @@ func (s *inputs) convert(f *servedFile) *convert.Result {
 	if p := s.collector.take(in.path); p != nil && !in.generates {
 		in.merge(p)
 	} else {
-		s.readPart(in)
+		s.readNeeds(in)
 	}
 	return r
 }
@@ -183,29 +183,29 @@ func (s *inputs) write(in *linkInput) (fd int, r *convert.Result) {
 	return fd, r
 }
 
-// readPart reads what a file with probes is to the link. Of what code is generated of, the look
+// readNeeds reads what a file with probes needs of the link. Of what code is generated of, the look
 // has read it, but for the other members of an archive.
-func (s *inputs) readPart(in *linkInput) {
-	if !s.looker.relocatable && (in.isArchive() || in.typ == filetype.ELF && !in.generates) {
-		in.merge(readPart(s.Convert.Patch, in.path))
+func (s *inputs) readNeeds(in *linkInput) {
+	if !s.examiner.relocatable && (in.isArchive() || in.typ == filetype.ELF && !in.generates) {
+		in.merge(readNeeds(s.Convert.Patch, in.path))
 	}
 }
 
-// merge adds a part to that of the file.
-func (in *linkInput) merge(p *part) {
-	if in.part == nil {
-		in.part = p
+// merge adds needs to those of the file.
+func (in *linkInput) merge(p *probeNeeds) {
+	if in.needs == nil {
+		in.needs = p
 		return
 	}
-	in.part.need.Merge(p.need)
-	in.part.earlier = in.part.earlier || p.earlier
-	in.part.other = append(in.part.other, p.other...)
-	in.part.err = errors.Join(in.part.err, p.err)
+	in.needs.definitions.Merge(p.definitions)
+	in.needs.earlier = in.needs.earlier || p.earlier
+	in.needs.conflicts = append(in.needs.conflicts, p.conflicts...)
+	in.needs.err = errors.Join(in.needs.err, p.err)
 	for kind := range p.records {
-		in.part.records[kind] = in.part.records[kind] || p.records[kind]
+		in.needs.records[kind] = in.needs.records[kind] || p.records[kind]
 	}
-	if in.part.late == nil {
-		in.part.late = p.late
+	if in.needs.lto == nil {
+		in.needs.lto = p.lto
 	}
 }
 
@@ -222,9 +222,9 @@ func (s *inputs) has(id supervise.Identity) bool {
 	return s.files[id] != nil
 }
 
-// at returns the file of an identity, which may not be ready yet: it is looked at, and converted,
+// lookup returns the file of an identity, which may not be ready yet: it is looked at, and converted,
 // when it is met for the first time. path leads to it, and name is what the linker calls it.
-func (s *inputs) at(id supervise.Identity, path, name string, met func(f *servedFile)) *servedFile {
+func (s *inputs) lookup(id supervise.Identity, path, name string, met func(f *servedFile)) *servedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.files[id]
@@ -237,7 +237,7 @@ func (s *inputs) at(id supervise.Identity, path, name string, met func(f *served
 		if same, ok := supervise.Identify(name); ok && same == id {
 			path = name
 		}
-		f.in = s.looker.look(path, name)
+		f.in = s.examiner.examine(path, name)
 		if r := s.convert(f); r != nil && !r.Failed {
 			s.mu.Lock()
 			r.Report(s.Stderr, &s.warnings)
@@ -268,9 +268,9 @@ func (s *inputs) open(f *servedFile) (fd int, err error) {
 // descriptorPath returns a path of what a descriptor of this process stands for.
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// all returns the files that are known by now, once they were looked at: with opened those that the
+// list returns the files that are known by now, once they were looked at: with opened those that the
 // linker has opened.
-func (s *inputs) all(opened bool) (inputs []*linkInput, parts []*part) {
+func (s *inputs) list(opened bool) (inputs []*linkInput, needs []*probeNeeds) {
 	s.mu.Lock()
 	order := s.order[:len(s.order):len(s.order)]
 	s.mu.Unlock()
@@ -280,11 +280,11 @@ func (s *inputs) all(opened bool) (inputs []*linkInput, parts []*part) {
 			continue
 		}
 		inputs = append(inputs, f.in)
-		if f.in.part != nil {
-			parts = append(parts, f.in.part)
+		if f.in.needs != nil {
+			needs = append(needs, f.in.needs)
 		}
 	}
-	return inputs, parts
+	return inputs, needs
 }
 
 // known returns a file, and those that are ready.

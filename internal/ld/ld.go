@@ -2,11 +2,11 @@
 // that holds probes.
 //
 // The linker gets its command line, its streams and its environment as they are. A look at the
-// files that the line names (hints.go, look.go) tells whether the link has to do with probes: if
+// files that the line names (hints.go, examine.go) tells whether the link has to do with probes: if
 // not, the process becomes the linker. Otherwise the files with probes are converted, in memory
 // (inputs.go), and the linker runs under supervision (supervise.go): where it opens such a file, it
 // gets the converted bytes. A file that only the linker finds is converted when it is opened. What
-// a link lacks is one more input, the last (part.go), whose path is the program's own.
+// a link lacks is one more input, the last (needs.go), whose path is the program's own.
 //
 // lld generates the code of link-time optimisation within itself, where no file shows it. It runs
 // once before, for that code alone (generate.go). --in-place converts the files themselves, without
@@ -22,8 +22,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/known"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -79,24 +79,24 @@ type link struct {
 
 func (l *link) run() (process.Status, error) {
 	if l.Off {
-		return l.become(nil)
+		return l.execLinker(nil)
 	}
 	args, err := line.Expand(l.args)
 	if err != nil {
 		return process.Status{}, err
 	}
-	ln := line.Parse(args, l.linker.is("gold"))
+	ln := line.Parse(args, l.linker.hasName("gold"))
 	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
-		return l.become(nil)
+		return l.execLinker(nil)
 	}
 	plugin := hasFlag(ln, "plugin")
-	k := &looker{
-		options: l.Convert.Patch, needles: l.Convert.Patch.Names.Needles(), any: anyNames(l.Convert.Patch),
-		relocatable: ln.Relocatable, lld: l.linker.is("lld"), mold: l.linker.is("mold"),
-		lateFat: map[input.Compiler]bool{input.GCC: plugin, input.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
+	k := &examiner{
+		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
+		relocatable: ln.Relocatable, lld: l.linker.hasName("lld"), mold: l.linker.hasName("mold"),
+		fatLTO: map[input.Compiler]bool{input.GCC: plugin, input.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
 	}
 	if k.lld {
-		k.lateFat[input.GCC] = false
+		k.fatLTO[input.GCC] = false
 	}
 	all := l.lookAt(ln, k)
 	l.warnOfKernelTracepoints(all.inputs)
@@ -164,16 +164,16 @@ func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
 	}
 	var files []string
 	for _, in := range inputs {
-		if in != nil && (in.isShared() || in.names && in.late.Compiler == "" && (in.isObject() || in.isArchive())) {
+		if in != nil && (in.isShared() || in.names && in.lto.Compiler == "" && (in.isObject() || in.isArchive())) {
 			files = append(files, in.path)
 		}
 	}
-	return known.New(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
+	return probedefs.New(files, probedefs.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
 }
 
-// become execs the linker, as it was called but for more words before the others, or runs that
+// execLinker execs the linker, as it was called but for more words before the others, or runs that
 // with its own streams.
-func (l *link) become(first []string) (process.Status, error) {
+func (l *link) execLinker(first []string) (process.Status, error) {
 	args := slices.Concat(first, l.args)
 	if l.Exec != nil {
 		return process.Status{}, l.Exec(l.linker.path, append([]string{l.linker.path}, args...), l.linker.environ)
@@ -212,9 +212,9 @@ func output(ln *line.Line) string {
 }
 
 // kinds returns the kinds of sites that a link has records of.
-func kinds(parts []*part) (all []arch.Kind) {
+func kinds(needs []*probeNeeds) (all []arch.Kind) {
 	for kind := range arch.Kinds {
-		if slices.ContainsFunc(parts, func(p *part) bool { return p.records[kind] }) {
+		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.records[kind] }) {
 			all = append(all, kind)
 		}
 	}

@@ -103,8 +103,8 @@ func sameFile(a, b string) bool {
 	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
 }
 
-// is reports whether the linker has a name, or one with that in it.
-func (l linker) is(name string) bool {
+// hasName reports whether the linker has a name, or one with that in it.
+func (l linker) hasName(name string) bool {
 	real, err := filepath.EvalSymlinks(l.path)
 	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
 }

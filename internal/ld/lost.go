@@ -26,7 +26,7 @@ func (r *run) warnOfLostRecords() {
 	}
 	var wanted [arch.Kinds]uint64
 	for _, f := range r.inputs.order {
-		if f.fd < 0 || f.in.isArchive() || f.in.optional || !f.named {
+		if f.fd < 0 || f.in.isArchive() || f.in.optional || !f.isOnLine {
 			continue // an archive, whose members need not be linked
 		}
 		sizes, err := r.recordBytes(descriptorPath(f.fd))

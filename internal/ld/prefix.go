@@ -38,12 +38,12 @@ func (l *link) checkPrefixes(inputs []*linkInput) error {
 // first, and the error that says so.
 func eachOtherPrefix(inputs []*linkInput, found func(in *linkInput, symbol string, err error)) {
 	for _, in := range inputs {
-		if in.part == nil {
+		if in.needs == nil {
 			continue
 		}
-		for _, err := range in.part.other {
-			if of := (*patch.PrefixError)(nil); errors.As(err, &of) {
-				found(in, of.Symbol, err)
+		for _, err := range in.needs.conflicts {
+			if prefix := (*patch.PrefixError)(nil); errors.As(err, &prefix) {
+				found(in, prefix.Symbol, err)
 			}
 		}
 	}

@@ -25,13 +25,13 @@ const envSupervised = "SDTCONVERT_SUPERVISED"
 
 // supervise runs the linker, and gives it converted bytes; or the linker alone, if it is to read what
 // it would.
-func (l *link) supervise(ln *line.Line, k *looker, all looked) (process.Status, error) {
+func (l *link) supervise(ln *line.Line, k *examiner, all lookResult) (process.Status, error) {
 	if !all.incomplete && !slices.ContainsFunc(all.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
-		return l.become(nil)
+		return l.execLinker(nil)
 	}
 	supervisor, unavailable := supervise.New(supervise.Options{})
 	if l.Getenv(envSupervised) != "" && errors.Is(unavailable, syscall.EBUSY) {
-		return l.become(nil) // the outer wrapper sees what this linker opens, too
+		return l.execLinker(nil) // the outer wrapper sees what this linker opens, too
 	}
 	if unavailable == nil {
 		defer supervisor.Close()
@@ -48,7 +48,7 @@ func (l *link) supervise(ln *line.Line, k *looker, all looked) (process.Status, 
 	case err != nil:
 		return process.Status{}, err
 	case plainly:
-		return l.become(r.flags)
+		return l.execLinker(r.flags)
 	case unavailable != nil:
 		return process.Status{}, fmt.Errorf("%w%s", unavailable, cures)
 	}
@@ -73,12 +73,12 @@ type run struct {
 
 	mu        sync.Mutex // of the rest
 	stopped   bool
-	again     bool        // the linker is to run again: a file that it has found lacks a definition
-	complete  bool        // what it has found before counts from the beginning
-	provided  *stubs.Need // what that input defines, nil before it is read
-	read      bool        // that input was
-	foreign   string      // a script that has inputs read in another format than ELF
-	converted bool        // the linker has read converted bytes
+	again     bool                // the linker is to run again: a file that it has found lacks a definition
+	complete  bool                // what it has found before counts from the beginning
+	provided  *stubs.Requirements // what that input defines, nil before it is read
+	read      bool                // that input was
+	foreign   string              // a script that has inputs read in another format than ELF
+	converted bool                // the linker has read converted bytes
 }
 
 // prepare converts what the look has found. plainly is whether the linker runs alone.
@@ -86,25 +86,25 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 	if r.inputs.convertFiles(r.inputs.order) {
 		return false, errReported
 	}
-	files, parts := r.inputs.all(false)
+	files, needs := r.inputs.list(false)
 	converted, late := false, false
 	for _, f := range r.inputs.order {
 		converted = converted || f.converted
 		late = late || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
 	}
-	if err := checkAgreement(parts, converted); err != nil {
+	if err := checkAgreement(needs, converted); err != nil {
 		return false, err
 	}
 	if err := r.checkPrefixes(files); err != nil {
 		return false, err
 	}
-	var need *stubs.Need
+	var need *stubs.Requirements
 	if !r.line.Relocatable {
 		if need, err = r.missing(files); err != nil {
 			return false, err
 		}
 		if !r.Convert.Patch.NoRecords {
-			r.flags = bounds(r.Convert.Patch.Layout, kinds(parts))
+			r.flags = bounds(r.Convert.Patch.Layout, kinds(needs))
 		}
 	}
 	if need != nil {
@@ -135,7 +135,7 @@ func (r *run) words() []string {
 	if last := &r.line.Args[len(r.line.Args)-1]; last.Kind == line.Other {
 		words = append(words, "-L/dev/null")
 	}
-	if r.line.Foreign && (r.linker.is("gold") || r.linker.is("lld") || r.linker.is("mold")) {
+	if r.line.Foreign && (r.linker.hasName("gold") || r.linker.hasName("lld") || r.linker.hasName("mold")) {
 		words = append(words, "--format=elf")
 	} else if r.line.Foreign {
 		words = append(words, "--format=default")
@@ -258,7 +258,7 @@ func (r *run) answer(o *supervise.Open) {
 		o.Continue() // some linkers look at what is there
 		return
 	}
-	f := r.inputs.at(id, o.File, o.Path, r.met)
+	f := r.inputs.lookup(id, o.File, o.Path, r.met)
 	if f.isReady() {
 		r.give(o, f)
 		return
@@ -336,8 +336,8 @@ const emptyArchive = "!<arch>\n"
 // define answers with the input that defines what the link lacks.
 func (r *run) define(o *supervise.Open) {
 	// gold opens the files of the line before those that they lead it to.
-	inputs, parts := r.inputs.all(!r.complete && !r.linker.is("gold"))
-	data, err := r.definitions(inputs, parts)
+	inputs, needs := r.inputs.list(!r.complete && !r.linker.hasName("gold"))
+	data, err := r.definitions(inputs, needs)
 	if err != nil {
 		r.stopFor(o, err)
 		return
@@ -352,11 +352,11 @@ func (r *run) define(o *supervise.Open) {
 }
 
 // definitions returns that input.
-func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
+func (r *run) definitions(inputs []*linkInput, needs []*probeNeeds) ([]byte, error) {
 	r.mu.Lock()
 	converted := r.converted
 	r.mu.Unlock()
-	if err := checkAgreement(parts, converted); err != nil {
+	if err := checkAgreement(needs, converted); err != nil {
 		return nil, err
 	}
 	if err := r.checkPrefixes(inputs); err != nil {
@@ -369,7 +369,7 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 	r.mu.Lock()
 	r.read, r.provided = true, need
 	r.mu.Unlock()
-	if references := lateReferences(parts); len(references) > 0 && !r.inputs.looker.lld {
+	if references := ltoReferences(needs); len(references) > 0 && !r.inputs.examiner.lld {
 		if need == nil {
 			need = r.machineOf(inputs)
 		}
@@ -384,7 +384,7 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 // met is called with each file that the look before the link has not found. If the definitions were
 // read before, and lack what the file needs, the linker runs again.
 func (r *run) met(f *servedFile) {
-	if f.in.part == nil || r.line.Relocatable || f.refusal != nil {
+	if f.in.needs == nil || r.line.Relocatable || f.refusal != nil {
 		return
 	}
 	r.mu.Lock()

@@ -47,7 +47,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 // wouldBe finds what a conversion would do, were there no earlier records. The plan is
 // nil where no stub is mentioned.
 func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
-	mentioned, err := o.MentionsStub(opts.Names.Needles())
+	mentioned, err := o.NamesContain(opts.Names.StubTexts())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -184,13 +184,13 @@ func (p *Probe) Mapping() []int {
 		}
 		return same
 	}
-	named := slices.ContainsFunc(p.Args, func(a Arg) bool { return a.Name != "" })
+	isNamed := slices.ContainsFunc(p.Args, func(a Arg) bool { return a.Name != "" })
 	from := make([]int, len(p.Translated))
 	for i, a := range p.Translated {
 		if from[i] = i; i >= len(p.Args) {
 			from[i] = -1
 		}
-		if named && a.Name != "" {
+		if isNamed && a.Name != "" {
 			from[i] = slices.IndexFunc(p.Args, func(in Arg) bool { return in.Name == a.Name })
 		}
 	}

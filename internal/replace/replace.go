@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 
 	"sdtconvert/elfreloc"
@@ -110,50 +109,13 @@ func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File)
 	return temp.named(finish(temp, target), target)
 }
 
-// copyMin is the length of the shortest extent that the kernel copies by itself, in bytes. The
-// file system may share its blocks.
-const copyMin = 256 << 10
-
-// bufferSize is how much of shorter extents is gathered before it is written, in bytes.
+// bufferSize is how much of short extents is gathered before it is written, in bytes.
 const bufferSize = 64 << 10
 
 // writeOutput writes an output, made from in, to where a file is.
 func writeOutput(to *os.File, in *input.File, out *elfreloc.Output) error {
 	b := bufio.NewWriterSize(to, int(min(bufferSize, out.Size)))
-	for rest := out.Extents; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(x elfreloc.Extent) bool { return x.IsCopy() && x.Len >= copyMin })
-		if n < 0 {
-			return gather(b, in, rest)
-		}
-		if err := gather(b, in, rest[:n]); err != nil {
-			return err
-		}
-		x := rest[n]
-		copied, err := copyRange(to, in, x.Src, x.Len)
-		if err != nil {
-			return err
-		}
-		x.Src, x.Len = x.Src+copied, x.Len-copied
-		if err := gather(b, in, []elfreloc.Extent{x}); err != nil {
-			return err
-		}
-		rest = rest[n+1:]
-	}
-	return nil
-}
-
-// output makes an output of extents.
-func output(extents []elfreloc.Extent) *elfreloc.Output {
-	out := &elfreloc.Output{Extents: extents}
-	for i := range extents {
-		out.Size += extents[i].Len
-	}
-	return out
-}
-
-// gather writes extents through a buffer.
-func gather(b *bufio.Writer, in *input.File, extents []elfreloc.Extent) error {
-	err := output(extents).Write(b, in)
+	err := out.Write(b, in)
 	switch {
 	case err == nil:
 		return b.Flush()
@@ -163,6 +125,15 @@ func gather(b *bufio.Writer, in *input.File, extents []elfreloc.Extent) error {
 		return errors.Unwrap(err)
 	}
 	return err
+}
+
+// output makes an output of extents.
+func output(extents []elfreloc.Extent) *elfreloc.Output {
+	out := &elfreloc.Output{Extents: extents}
+	for i := range extents {
+		out.Size += extents[i].Len
+	}
+	return out
 }
 
 // writeUnnamed is File for a file without a name.

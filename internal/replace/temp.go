@@ -100,7 +100,7 @@ func (t *temporary) replaceTarget(target string, in *input.File) error {
 	if err := in.Unchanged(); err != nil {
 		return err
 	}
-	in.CloseFile() // Windows replaces no file that is open
+	in.Close() // Windows replaces no file that is open
 	return t.rename(target)
 }
 

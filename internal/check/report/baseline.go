@@ -90,7 +90,7 @@ func (b Baseline) Apply(r *Report) {
 		isKnown := b.lines[line] && f.Rule.Severity == check.Error
 		found[line] = found[line] || isKnown
 		if isKnown {
-			r.Known++
+			r.KnownCount++
 		}
 		return isKnown
 	})

@@ -25,8 +25,8 @@ func TestBaselineOfAnyNames(t *testing.T) {
 			t.Errorf("%.20q: %v", name, err)
 			continue
 		}
-		if known.Apply(r); r.Known != 1 || len(r.Findings)+len(r.Gone) > 0 {
-			t.Errorf("%.20q: %d known, %d found, %d gone", name, r.Known, len(r.Findings), len(r.Gone))
+		if known.Apply(r); r.KnownCount != 1 || len(r.Findings)+len(r.Gone) > 0 {
+			t.Errorf("%.20q: %d known, %d found, %d gone", name, r.KnownCount, len(r.Findings), len(r.Gone))
 		}
 	}
 }
@@ -54,16 +54,16 @@ func TestBaselineOfFilesOfOneName(t *testing.T) {
 		r := report(directory, filepath.Join(directory, "o1/x.o"), filepath.Join(directory, "o2/x.o"))
 		all := len(r.Findings)
 		expect.Value(ReadBaseline(path))(t).Apply(r)
-		if r.Known != one || len(r.Findings) != all-one || one == 0 || len(r.Gone) > 0 {
-			t.Errorf("%d known of %d, %d left, %v gone", r.Known, all, len(r.Findings), r.Gone)
+		if r.KnownCount != one || len(r.Findings) != all-one || one == 0 || len(r.Gone) > 0 {
+			t.Errorf("%d known of %d, %d left, %v gone", r.KnownCount, all, len(r.Findings), r.Gone)
 		}
 	}
 	old := strings.ReplaceAll(byBaseHead+strings.SplitAfterN(string(disk.Read(t, path)), "\n", 2)[1], " o1/x.o ", " x.o ")
 	disk.Write(t, path, old)
 	r := report(there, filepath.Join(there, "o2/x.o"))
 	expect.Value(ReadBaseline(path))(t).Apply(r)
-	if r.Known != len(first.Findings) || len(r.Findings)+len(r.Gone) > 0 {
-		t.Errorf("by base names: %d known, %d left, %v gone", r.Known, len(r.Findings), r.Gone)
+	if r.KnownCount != len(first.Findings) || len(r.Findings)+len(r.Gone) > 0 {
+		t.Errorf("by base names: %d known, %d left, %v gone", r.KnownCount, len(r.Findings), r.Gone)
 	}
 }
 

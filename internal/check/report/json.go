@@ -43,7 +43,7 @@ type jsonFinding struct {
 }
 
 func (jsonFormat) Write(w io.Writer, r *Report) error {
-	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Sites: r.Sites, Probes: r.Probes, Findings: []jsonFinding{}, Known: r.Known, Gone: append([]string{}, r.Gone...), Errors: []string{}}
+	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Sites: r.Sites, Probes: r.Probes, Findings: []jsonFinding{}, Known: r.KnownCount, Gone: append([]string{}, r.Gone...), Errors: []string{}}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		j := jsonFinding{

@@ -15,15 +15,15 @@ import (
 
 // Report is what a check has found.
 type Report struct {
-	Given    []string // files of the command line
-	Files    []string // that were checked
-	Sites    int      // in these
-	Probes   int      // that have a site
-	Findings []check.Finding
-	Errors   []error  // why others could not be
-	Known    int      // findings that the baseline has
-	Gone     []string // fingerprints that only the baseline has, sorted
-	Allowed  []string // rules that are not applied
+	Given      []string // files of the command line
+	Files      []string // that were checked
+	Sites      int      // in these
+	Probes     int      // that have a site
+	Findings   []check.Finding
+	Errors     []error  // why others could not be
+	KnownCount int      // findings that the baseline has
+	Gone       []string // fingerprints that only the baseline has, sorted
+	Allowed    []string // rules that are not applied
 
 	Directory string // the working directory, "" when not known
 	Checkout  string // that of the repository, where a CI service says so, or ""
@@ -102,8 +102,8 @@ func (r *Report) summary() string {
 	if len(r.Errors) > 0 {
 		files += fmt.Sprintf(", %d could not be checked", len(r.Errors))
 	}
-	if r.Known > 0 {
-		found += fmt.Sprintf(", %d more in the baseline", r.Known)
+	if r.KnownCount > 0 {
+		found += fmt.Sprintf(", %d more in the baseline", r.KnownCount)
 	}
 	return files + ": " + found
 }

@@ -19,7 +19,7 @@ import (
 
 // sampleReport has findings of all kinds, with what needs escaping.
 func sampleReport() *Report {
-	r := &Report{Directory: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, Known: 2, Gone: []string{"live-call a.o f p 1"}}
+	r := &Report{Directory: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, KnownCount: 2, Gone: []string{"live-call a.o f p 1"}}
 	r.Errors = []error{errors.New("c.o: is\nempty: 100%")}
 	for i, rule := range check.Rules {
 		f := check.Finding{

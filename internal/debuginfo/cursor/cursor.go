@@ -83,43 +83,39 @@ func (c *Cursor) U8() uint8 {
 	return c.Data[c.At-1]
 }
 
+// order returns the byte order.
+func (c *Cursor) order() binary.ByteOrder {
+	if c.Big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
 // U16 reads an integer of 2 bytes.
 func (c *Cursor) U16() uint16 {
-	b := c.Take(2)
-	switch {
-	case b == nil:
-		return 0
-	case c.Big:
-		return binary.BigEndian.Uint16(b)
+	if b := c.Take(2); b != nil {
+		return c.order().Uint16(b)
 	}
-	return binary.LittleEndian.Uint16(b)
+	return 0
 }
 
 // U32 reads an integer of 4 bytes.
 func (c *Cursor) U32() uint32 {
-	b := c.Take(4)
-	switch {
-	case b == nil:
-		return 0
-	case c.Big:
-		return binary.BigEndian.Uint32(b)
+	if b := c.Take(4); b != nil {
+		return c.order().Uint32(b)
 	}
-	return binary.LittleEndian.Uint32(b)
+	return 0
 }
 
 // U64 reads an integer of 8 bytes.
 func (c *Cursor) U64() uint64 {
-	b := c.Take(8)
-	switch {
-	case b == nil:
-		return 0
-	case c.Big:
-		return binary.BigEndian.Uint64(b)
+	if b := c.Take(8); b != nil {
+		return c.order().Uint64(b)
 	}
-	return binary.LittleEndian.Uint64(b)
+	return 0
 }
 
-// Uint reads an integer of n bytes: 1, 2, 3, 4 or 8. Any other n is a fault,
+// Uint reads an integer of n bytes: 1, 2, 4 or 8. Any other n is a fault,
 // because it may come from the file.
 func (c *Cursor) Uint(n int) uint64 {
 	switch n {
@@ -127,15 +123,6 @@ func (c *Cursor) Uint(n int) uint64 {
 		return uint64(c.U8())
 	case 2:
 		return uint64(c.U16())
-	case 3: // DW_FORM_strx3, DW_FORM_addrx3
-		b := c.Take(3)
-		switch {
-		case b == nil:
-			return 0
-		case c.Big:
-			return uint64(b[0])<<16 | uint64(b[1])<<8 | uint64(b[2])
-		}
-		return uint64(b[2])<<16 | uint64(b[1])<<8 | uint64(b[0])
 	case 4:
 		return uint64(c.U32())
 	case 8:

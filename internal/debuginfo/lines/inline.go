@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"slices"
+	"sort"
 )
 
 // scopes are the functions of a unit that have code, and those that were inlined
@@ -59,15 +60,7 @@ func (t *Table) frame(p *program, function string, file, line int64) Frame {
 
 // at returns the innermost scope of an address, -1 for none.
 func (s *scopes) at(address uint64) int32 {
-	lo, hi := 0, len(s.ranges)
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); s.ranges[mid].lo <= address {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	i := int32(lo - 1)
+	i := int32(sort.Search(len(s.ranges), func(i int) bool { return s.ranges[i].lo > address }) - 1)
 	for depth := 0; i >= 0 && depth < maxDepth; depth++ {
 		if address < s.ranges[i].hi {
 			return s.ranges[i].scope

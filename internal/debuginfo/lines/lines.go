@@ -18,6 +18,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 
 	"sdtconvert/arch"
@@ -104,15 +105,8 @@ const maxTries = 64
 // spansContaining calls f with the spans that contain an address, the one that starts last
 // first, until f returns true.
 func spansContaining(spans []span, address uint64, f func(s *span) bool) bool {
-	lo, hi := 0, len(spans)
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); spans[mid].lo <= address {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	for i := lo - 1; i >= max(0, lo-maxTries) && spans[i].top > address; i-- {
+	behind := sort.Search(len(spans), func(i int) bool { return spans[i].lo > address })
+	for i := behind - 1; i >= max(0, behind-maxTries) && spans[i].top > address; i-- {
 		if spans[i].hi > address && f(&spans[i]) {
 			return true
 		}

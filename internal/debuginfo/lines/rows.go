@@ -3,6 +3,7 @@ package lines
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"sdtconvert/internal/debuginfo/cursor"
 )
@@ -140,15 +141,7 @@ func (m *machine) end() {
 func (p *program) lookup(address uint64) (r row, ok bool) {
 	ok = spansContaining(p.seqs, address, func(s *span) bool {
 		rows := p.rows[s.at:][:s.n]
-		lo, hi := 0, len(rows)
-		for lo < hi {
-			if mid := int(uint(lo+hi) >> 1); rows[mid].address <= address {
-				lo = mid + 1
-			} else {
-				hi = mid
-			}
-		}
-		r = rows[lo-1] // the first is where the sequence starts
+		r = rows[sort.Search(len(rows), func(i int) bool { return rows[i].address > address })-1] // the first is where the sequence starts
 		return true
 	})
 	return r, ok

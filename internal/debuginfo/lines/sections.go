@@ -131,7 +131,6 @@ func (s *sections) load(d *section) ([]byte, error) {
 		data, err = s.unpack(d.index, data)
 	}
 	if err == nil && s.relocate != nil {
-		data = bytes.Clone(data)
 		err = s.relocate(d.index, data)
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // writeSide are the system calls that may change something, and openat, which
 // does so sometimes.
 var writeSide = []string{
-	"openat", "write", "copy_file_range", "ftruncate", "fallocate",
+	"openat", "write", "ftruncate", "fallocate",
 	"fchmod", "fchown", "close", "rename", "renameat", "renameat2",
 }
 
@@ -148,10 +148,10 @@ var errorTexts = map[string]string{
 // by itself.
 var messageFault = regexp.MustCompile(`write\(2, .*INJECTED`)
 
-func failEachCall(t *testing.T, s sample, more ...string) {
+func failEachCall(t *testing.T, s sample) {
 	tools.Need(t, "strace")
 	var needed []string
-	for _, name := range append(more, always...) {
+	for _, name := range always {
 		for _, fault := range faults(name) {
 			needed = append(needed, name+" "+fault)
 		}
@@ -185,25 +185,4 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 
 func TestFaultLeavesTheFileAsItWas(t *testing.T) { failEachCall(t, smallSample(t)) }
 
-func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) {
-	failEachCall(t, largeSample(t), "copy_file_range")
-}
-
-// A kernel that cannot copy within itself is not an obstacle.
-func TestLargeFileWithoutCopyFileRange(t *testing.T) {
-	tools.Need(t, "strace")
-	s := largeSample(t)
-	for kind, directory := range directories(t) {
-		for _, fault := range []string{"ENOSYS", "EXDEV", "EOPNOTSUPP", "EPERM", "EINVAL"} {
-			t.Run(kind+"/"+fault, func(t *testing.T) {
-				path := s.place(t, directory)
-				o, log := traced(t, "copy_file_range:error="+fault, path)
-				o.ok(t)
-				wantBytes(t, path, s.new)
-				if !strings.Contains(log, "INJECTED") {
-					t.Errorf("copy_file_range is not used:\n%s", log)
-				}
-			})
-		}
-	}
-}
+func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) { failEachCall(t, largeSample(t)) }

@@ -40,61 +40,6 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	}
 }
 
-// assemble makes an object with so many relocations in each of three sections.
-func assemble(t *testing.T, path string, relocations int) {
-	t.Helper()
-	tools.Need(t, "as")
-	source := strings.TrimSuffix(path, ".o") + ".s"
-	disk.Write(t, source, fmt.Sprintf(`.section .text.a,"ax",@progbits
-	.rept %[1]d
-	call other
-	.endr
-	call __dtrace_probe_app___large
-	.text
-	.rept %[1]d
-	lea other(%%rip),%%rax
-	.endr
-	.data
-	.rept %[1]d
-	.quad other+%[1]d
-	.endr
-`, relocations))
-	tools.Must(t, "as", "-o", path, source)
-}
-
-// Objects that are converted in one run, with memory that is used again, are what each is by
-// itself, and so are members of an archive. Large files are only partly in memory, and after a
-// larger one the more so.
-func TestLargeObjectsOfOneRun(t *testing.T) {
-	tools.Need(t, "ar")
-	var names []string
-	originals, alone := t.TempDir(), t.TempDir()
-	for _, relocations := range []int{100_000, 24_000, 48_000, 56_000, 60_000, 66_000, 72_000, 80_000} {
-		name := fmt.Sprintf("%d.o", relocations)
-		names = append(names, name)
-		assemble(t, filepath.Join(originals, name), relocations)
-		run(t, "-j1", "-o", filepath.Join(alone, name), filepath.Join(originals, name)).ok(t)
-	}
-	for _, threads := range []string{"-j1", "-j2"} {
-		together := t.TempDir()
-		files := []string{threads}
-		for _, name := range names {
-			files = append(files, filepath.Join(together, name))
-			disk.Write(t, filepath.Join(together, name), disk.Read(t, filepath.Join(originals, name)))
-		}
-		archive := filepath.Join(together, "all.a")
-		tools.Must(t, "ar", append([]string{"rcsD", archive}, files[1:]...)...)
-		run(t, append(files, archive)...).ok(t)
-		for _, name := range names {
-			want := disk.Read(t, filepath.Join(alone, name))
-			wantBytes(t, filepath.Join(together, name), want)
-			if got := tools.Output(t, "ar", "p", archive, name); got != string(want) {
-				t.Errorf("%s in an archive is not what it is by itself", name)
-			}
-		}
-	}
-}
-
 // hammer runs the program for a while, with meddle beside it in a loop. It
 // returns how many runs ended well and how many with an error.
 func hammer(t *testing.T, path string, meddle func()) (well, failed int) {

@@ -116,7 +116,7 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 
 // plan plans the conversion of an object; nil where no stub is mentioned.
 func (l *List) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
-	mentioned, err := o.NamesContain(l.opts.Names.Needles())
+	mentioned, err := o.NamesContain(l.opts.Names.StubTexts())
 	if err != nil || !mentioned {
 		return nil, err
 	}

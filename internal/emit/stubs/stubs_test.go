@@ -31,7 +31,7 @@ func open(data []byte, name string) (*elfreloc.Object, error) {
 }
 
 // need adds objects in memory.
-func need(files ...objects.File) (*stubs.Need, error) {
+func need(files ...objects.File) (*stubs.Requirements, error) {
 	n := stubs.New(options())
 	for _, f := range files {
 		o, err := open(f.Data, f.Name)

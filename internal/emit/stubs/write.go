@@ -18,7 +18,7 @@ import (
 const source = "sdtconvert-stubs"
 
 // Object makes the object.
-func (n *Need) Object() ([]byte, error) {
+func (n *Requirements) Object() ([]byte, error) {
 	if n.empty == nil {
 		return nil, ErrNoObject
 	}
@@ -31,7 +31,7 @@ func (n *Need) Object() ([]byte, error) {
 }
 
 // Source makes the source of the same object.
-func (n *Need) Source() ([]byte, error) {
+func (n *Requirements) Source() ([]byte, error) {
 	if n.empty == nil {
 		return nil, ErrNoObject
 	}
@@ -41,7 +41,7 @@ func (n *Need) Source() ([]byte, error) {
 }
 
 // missing lists the probes that have no definition, sorted by name.
-func (n *Need) missing() []*probe {
+func (n *Requirements) missing() []*probe {
 	var all []*probe
 	for name, p := range n.probes {
 		if _, defined := n.defined[name]; !defined && (p.hidden || !n.exported[name]) {
@@ -52,7 +52,7 @@ func (n *Need) missing() []*probe {
 	return all
 }
 
-func (n *Need) write(a assembly.Assembler) {
+func (n *Requirements) write(a assembly.Assembler) {
 	w := &writer{Assembler: a, word: n.empty.Encoding.Word(), named: n.machine != nil && n.machine.Traits().NamedNone}
 	probes := n.missing()
 	providers := map[string]bool{}

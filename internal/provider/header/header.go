@@ -100,10 +100,10 @@ func macros() string {
 	ours, none, _ := strings.Cut(notesText, "#else /* no notes */\n")
 	b.WriteString(ours)
 	for n := range provider.MaxArgs + 1 {
-		told := each(n, " _sdtp_next ", func(i int) string { return fmt.Sprintf("_sdtp_arg(%d)", i) })
+		described := each(n, " _sdtp_next ", func(i int) string { return fmt.Sprintf("_sdtp_arg(%d)", i) })
 		operands := each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_op(%d, x%d)", i, i) })
 		fmt.Fprintf(&b, "#define %s \\\n\tdo { \\\n"+
-			"\t\t_sdtp_long _sdtp_asm(_sdtp_begin(s, provider, name) %s _sdtp_end where(s) : : \\\n\t\t\t%s); _sdtp_long_end \\\n\t} while (0)\n", probeMacro(n), told, operands)
+			"\t\t_sdtp_long _sdtp_asm(_sdtp_begin(s, provider, name) %s _sdtp_end where(s) : : \\\n\t\t\t%s); _sdtp_long_end \\\n\t} while (0)\n", probeMacro(n), described, operands)
 	}
 	b.WriteString("#else\n")
 	for n := range provider.MaxArgs + 1 {
@@ -134,8 +134,8 @@ func (w *writer) provider(p *provider.Provider) {
 }
 
 // define writes a macro. Its name is alone in a line, for scripts.
-func (w *writer) define(macro string, params int, is string) {
-	fmt.Fprintf(&w.out, "#define %s(%s) \\\n\t%s\n", macro, each(params, ", ", numbered("arg")), is)
+func (w *writer) define(macro string, params int, text string) {
+	fmt.Fprintf(&w.out, "#define %s(%s) \\\n\t%s\n", macro, each(params, ", ", numbered("arg")), text)
 }
 
 func (w *writer) notes(name string, probe *provider.Probe) {

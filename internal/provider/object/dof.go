@@ -124,14 +124,14 @@ func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := *t
-	if of.empty, err = blank.Empty(""); err != nil {
+	forBlank := *t
+	if forBlank.empty, err = blank.Empty(""); err != nil {
 		return nil, err
 	}
 	if !systems[t.System].gnu {
-		return of.empty, nil
+		return forBlank.empty, nil
 	}
-	file, err := of.Write(nil, false)
+	file, err := forBlank.Write(nil, false)
 	if err != nil {
 		return nil, err
 	}

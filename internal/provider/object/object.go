@@ -172,11 +172,11 @@ func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	begun := false
+	started := false
 	for _, p := range providers {
 		for _, probe := range p.Probes {
-			if !begun {
-				begun = true
+			if !started {
+				started = true
 				a.Section(assembly.Section{
 					Name: stapsdt.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: stapsdt.SemaphorePage,
 				})

@@ -95,21 +95,21 @@ func ParseSystem(name string) (System, error) {
 // addSystem adds what an object says about its system: illumos' compilers say nothing,
 // or Solaris.
 func (t *Target) addSystem(abi elf.OSABI) error {
-	told := Linux
+	system := Linux
 	switch abi {
 	case elf.ELFOSABI_FREEBSD:
-		told = FreeBSD
+		system = FreeBSD
 	case elf.ELFOSABI_SOLARIS:
-		told = Illumos
+		system = Illumos
 	}
 	switch {
-	case told == Linux || told == t.System:
+	case system == Linux || system == t.System:
 	case t.System != Linux:
-		return fmt.Errorf("is of %v, and the link of %v", told, t.System)
+		return fmt.Errorf("is of %v, and the link of %v", system, t.System)
 	case t.Known():
-		return fmt.Errorf("is of %v, and %s does not say so: they are not of one link, unless --target says %v", told, t.name, told)
+		return fmt.Errorf("is of %v, and %s does not say so: they are not of one link, unless --target says %v", system, t.name, system)
 	default:
-		t.System = told
+		t.System = system
 	}
 	return nil
 }

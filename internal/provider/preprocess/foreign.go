@@ -69,7 +69,7 @@ var undefWarning = sync.OnceValue(func() *regexp.Regexp {
 
 // checkForeign finds the macros in text and in what the compiler has said that are tested,
 // and that only a compiler for the target knows.
-func (o *Options) checkForeign(path, text, said string) error {
+func (o *Options) checkForeign(path, text, messages string) error {
 	lines := provider.NewLines(path, text)
 	for {
 		t, ok := lines.Next()
@@ -82,7 +82,7 @@ func (o *Options) checkForeign(path, text, said string) error {
 			}
 		}
 	}
-	for _, m := range undefWarning().FindAllStringSubmatch(said, -1) {
+	for _, m := range undefWarning().FindAllStringSubmatch(messages, -1) {
 		place := m[1]
 		if strings.HasPrefix(place, "<") { // the command line, whose macro the file tests
 			place = path

@@ -65,12 +65,12 @@ func (o *Options) File(path string) (text string, err error) {
 		file = "./" + file
 	}
 	stderr := io.Writer(passOn{o.Process.Stderr})
-	said := &messages{}
+	warnings := &messages{}
 	if c.foreign {
-		stderr = said
+		stderr = warnings
 	}
 	out, err := o.run(append(words, file), "", stderr)
-	said.passOn(o.Process.Stderr)
+	warnings.passOn(o.Process.Stderr)
 	if err != nil && c.foreign {
 		err = fmt.Errorf("%w; it is not a compiler for %s and has none of its headers: name one with CC or -x cpppath", err, o.Target.name())
 	}
@@ -78,7 +78,7 @@ func (o *Options) File(path string) (text string, err error) {
 		return "", fmt.Errorf("%s: -C: %s -E: %w", path, strings.Join(c.words, " "), err)
 	}
 	if c.foreign {
-		if err := o.checkForeign(path, string(out), said.String()); err != nil {
+		if err := o.checkForeign(path, string(out), warnings.String()); err != nil {
 			return "", err
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Set) Add(path string) error {
 		if err != nil {
 			return err
 		}
-		if mentions, err := o.MentionsStub(s.options.Names.Needles()); err != nil || !mentions {
+		if mentions, err := o.NamesContain(s.options.Names.StubTexts()); err != nil || !mentions {
 			return err
 		}
 		return s.add(o.Object)

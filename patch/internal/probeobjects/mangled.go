@@ -51,18 +51,18 @@ func localFunction(encoding string) string {
 	return mangledPrefix + encoding
 }
 
-// sameFunction reports whether a function that a mangled name tells is that of a
-// symbol: g++ tells no constructor (C4) and destructor (D4) of several from the others.
-func sameFunction(told, symbol string) bool {
-	if told == symbol {
+// sameFunction reports whether the function of a mangled name is that of a symbol:
+// g++ has one name for all constructors of a class (C4), and for its destructors (D4).
+func sameFunction(mangled, symbol string) bool {
+	if mangled == symbol {
 		return true
 	}
-	if len(told) != len(symbol) || !strings.HasPrefix(told, mangledPrefix) {
+	if len(mangled) != len(symbol) || !strings.HasPrefix(mangled, mangledPrefix) {
 		return false
 	}
-	for i := range told {
-		if told[i] != symbol[i] {
-			return told[i] == '4' && (told[i-1] == 'C' || told[i-1] == 'D') && '0' <= symbol[i] && symbol[i] <= '5' && told[i+1:] == symbol[i+1:]
+	for i := range mangled {
+		if mangled[i] != symbol[i] {
+			return mangled[i] == '4' && (mangled[i-1] == 'C' || mangled[i-1] == 'D') && '0' <= symbol[i] && symbol[i] <= '5' && mangled[i+1:] == symbol[i+1:]
 		}
 	}
 	return true

@@ -152,7 +152,7 @@ func (p *Objects) readFiles(syms *elfreloc.Symbols) {
 // nothing tells which is its file.
 func (p *Objects) choose(function resolve.Function, candidates []local) *local {
 	file, known := p.files[function.Symbol]
-	var own, same *local
+	var ofFunction, same *local
 	files := make(map[int]bool)
 	for i := range candidates {
 		c := &candidates[i]
@@ -160,16 +160,16 @@ func (p *Objects) choose(function resolve.Function, candidates []local) *local {
 			files[c.file] = true
 		}
 		sameFile := !known || c.global || c.file == file
-		if own == nil && sameFile && c.isOf(function) {
-			own = c
+		if ofFunction == nil && sameFile && c.isOf(function) {
+			ofFunction = c
 		}
 		if same == nil && sameFile {
 			same = c
 		}
 	}
 	switch {
-	case own != nil:
-		return own
+	case ofFunction != nil:
+		return ofFunction
 	case known && same != nil:
 		return same
 	case len(files) <= 1:

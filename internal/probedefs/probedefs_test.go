@@ -1,4 +1,4 @@
-package known
+package probedefs
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-// Package known collects what the files of a run say of probes, for those of them that
+// Package probedefs collects what the files of a run say of probes, for those of them that
 // use a probe and do not define it: which provider and name it has, and which arguments.
 //
 // An ID tells provider and name of most probes, but not where it has a module or a
@@ -7,7 +7,7 @@
 // at when an object first asks for a probe; a conversion changes no definition. Of those whose names hold no probe object, nothing but
 // the names is read; and what cannot be read says nothing: its conversion or
 // link reports it.
-package known
+package probedefs
 
 import (
 	"debug/elf"
@@ -87,8 +87,8 @@ func isSingleObject(files []string) bool {
 		return true
 	}
 	defer f.Close()
-	is, err := f.Source().IsArchive()
-	return err != nil || !is
+	isObject, err := f.Source().IsArchive()
+	return err != nil || !isObject
 }
 
 func (t *Table) add(d *definition) {

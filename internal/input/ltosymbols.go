@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// LateSymbol is a global symbol of intermediate code.
-type LateSymbol struct {
+// LTOSymbol is a global symbol of intermediate code.
+type LTOSymbol struct {
 	Name    string
 	Defined bool
 }
 
-// lateTable begins the name of the sections in which GCC keeps the symbols of its
+// ltoTable begins the name of the sections in which GCC keeps the symbols of its
 // intermediate code for plugins of linkers.
-const lateTable = ".gnu.lto_.symtab"
+const ltoTable = ".gnu.lto_.symtab"
 
-// LateSymbols returns the symbols of the intermediate code of a source: of GCC's in an object,
+// LTOSymbols returns the symbols of the intermediate code of a source: of GCC's in an object,
 // or of LLVM bitcode, for which o is nil.
-func (s *Source) LateSymbols(o *Object) ([]LateSymbol, error) {
+func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
 	if o == nil {
 		code := make([]byte, s.Size)
 		if err := s.readFull(code); err != nil {
@@ -30,10 +30,10 @@ func (s *Source) LateSymbols(o *Object) ([]LateSymbol, error) {
 		}
 		return symbols, err
 	}
-	var all []LateSymbol
+	var all []LTOSymbol
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		if !strings.HasPrefix(sec.Name, lateTable) && sec.Name != ".llvm.lto" {
+		if !strings.HasPrefix(sec.Name, ltoTable) && sec.Name != ".llvm.lto" {
 			continue
 		}
 		data, err := o.Data(i)
@@ -56,7 +56,7 @@ func (s *Source) LateSymbols(o *Object) ([]LateSymbol, error) {
 // gccSymbols reads a table of GCC (lto-streamer-out.cc, write_symbol): for each symbol its
 // name and the name of its COMDAT group, each with a zero byte behind, a byte of its kind, of
 // its visibility, eight of its size, and four of its place.
-func gccSymbols(table []byte) (all []LateSymbol, err error) {
+func gccSymbols(table []byte) (all []LTOSymbol, err error) {
 	const fixed = 1 + 1 + 8 + 4
 	for len(table) > 0 {
 		name, rest, ok := bytes.Cut(table, []byte{0})
@@ -65,7 +65,7 @@ func gccSymbols(table []byte) (all []LateSymbol, err error) {
 			return nil, fmt.Errorf("its table of symbols is cut off")
 		}
 		const undefined, weakUndefined = 2, 3 // GCCPK_UNDEF, GCCPK_WEAKUNDEF
-		all = append(all, LateSymbol{string(name), rest[0] != undefined && rest[0] != weakUndefined})
+		all = append(all, LTOSymbol{string(name), rest[0] != undefined && rest[0] != weakUndefined})
 		table = rest[fixed:]
 	}
 	return all, nil

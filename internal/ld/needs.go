@@ -18,14 +18,14 @@ import (
 	"sdtconvert/patch"
 )
 
-// part is what a file is to a link.
-type part struct {
-	need    *stubs.Need
-	earlier bool    // it holds records of an earlier conversion with the flags of this one
-	other   []error // or with others
-	err     error
-	records [arch.Kinds]bool // the kinds of sites that the link has records of
-	late    map[string]bool  // names of intermediate code: probe objects that it uses, and true for what it defines
+// probeNeeds is what the probes of a file need of a link.
+type probeNeeds struct {
+	definitions *stubs.Requirements
+	earlier     bool    // it holds records of an earlier conversion with the flags of this one
+	conflicts   []error // or with others
+	err         error
+	records     [arch.Kinds]bool // the kinds of sites that the link has records of
+	lto         map[string]bool  // names of intermediate code: probe objects that it uses, and true for what it defines
 }
 
 func stubOptions(o patch.Options) stubs.Options {
@@ -35,21 +35,20 @@ func stubOptions(o patch.Options) stubs.Options {
 	}
 }
 
-// newPart returns the part of no file yet.
-func newPart(o patch.Options) *part { return &part{need: stubs.New(stubOptions(o))} }
+// newNeeds returns the needs of no file yet.
+func newNeeds(o patch.Options) *probeNeeds {
+	return &probeNeeds{definitions: stubs.New(stubOptions(o))}
+}
 
-// readPart reads an object, or the members of an archive.
-func readPart(o patch.Options, file string) *part {
-	p := newPart(o)
+// readNeeds reads an object, or the members of an archive.
+func readNeeds(o patch.Options, file string) *probeNeeds {
+	p := newNeeds(o)
 	f, err := input.Open(file)
 	if err != nil {
 		p.err = err
 		return p
 	}
 	defer f.Close()
-	if p.err = f.Load(); p.err != nil {
-		return p
-	}
 	p.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
 		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
 			return err
@@ -65,9 +64,9 @@ func readPart(o patch.Options, file string) *part {
 
 // add adds an object. scan is what was found in it, or nil; then the object need not have
 // to do with probes.
-func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
+func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	if scan == nil {
-		if found, err := obj.NamesContain(anyNames(o)); err != nil || !found {
+		if found, err := obj.NamesContain(probeTexts(o)); err != nil || !found {
 			return err
 		}
 	}
@@ -76,50 +75,50 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	case err == nil:
 		p.earlier = p.earlier || earlier
 	case obj.Source.Member != nil:
-		p.other = []error{err} // one for all members
+		p.conflicts = []error{err} // one for all members
 	default:
-		p.other = append(p.other, err)
+		p.conflicts = append(p.conflicts, err)
 	}
 	p.addRecords(o, obj, scan)
-	return p.need.AddScan(obj.Object, obj.Machine, scan)
+	return p.definitions.AddScan(obj.Object, obj.Machine, scan)
 }
 
-// addLate adds a source that the linker generates code of: its symbols, and the object that they
+// addLTO adds a source that the linker generates code of: its symbols, and the object that they
 // are in, if it is one. The linker does not take the machine code of that.
-func (p *part) addLate(o patch.Options, file string, obj *input.Object, symbols []input.LateSymbol) error {
+func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, symbols []input.LTOSymbol) error {
 	if obj != nil {
-		if err := p.need.Begin(obj.Object, obj.Machine); err != nil {
+		if err := p.definitions.Begin(obj.Object, obj.Machine); err != nil {
 			return err
 		}
 	}
-	if p.late == nil {
-		p.late = map[string]bool{}
+	if p.lto == nil {
+		p.lto = map[string]bool{}
 	}
 	for _, s := range symbols {
 		if kind, id, ok := o.Names.Match(s.Name); ok {
 			p.records[kind] = true
-			if object := o.ProbePrefix + id; !s.Defined && !p.late[object] {
-				p.late[object] = false
+			if object := o.ProbePrefix + id; !s.Defined && !p.lto[object] {
+				p.lto[object] = false
 			}
 		}
 		if s.Defined {
-			p.late[s.Name] = true
+			p.lto[s.Name] = true
 		}
-		p.need.AddLate(file, s.Name, s.Defined)
+		p.definitions.AddLTO(file, s.Name, s.Defined)
 	}
 	return nil
 }
 
-// lateReferences returns the probe objects which intermediate code defines and, once it is converted,
+// ltoReferences returns the probe objects which intermediate code defines and, once it is converted,
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
-func lateReferences(parts []*part) (names []string) {
+func ltoReferences(needs []*probeNeeds) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
-	for _, p := range parts {
-		for name, isDefined := range p.late {
+	for _, p := range needs {
+		for name, isDefined := range p.lto {
 			defined[name] = defined[name] || isDefined
 			used[name] = used[name] || !isDefined
 		}
-		for _, name := range p.need.Used() {
+		for _, name := range p.definitions.Used() {
 			used[name] = true
 		}
 	}
@@ -133,7 +132,7 @@ func lateReferences(parts []*part) (names []string) {
 
 // addRecords notes of which kinds an object has records: from its conversion, of which
 // scan is nil if there was none, or from an earlier one.
-func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
+func (p *probeNeeds) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
 	if scan != nil {
 		for _, ref := range scan.Calls {
 			p.records[ref.Stub.Kind] = true
@@ -148,15 +147,15 @@ func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) 
 
 // checkAgreement refuses what cannot be read, and records that do not go together. Those
 // that are all alike do, whatever the flags are, if nothing is converted now.
-func checkAgreement(parts []*part, converted bool) error {
+func checkAgreement(needs []*probeNeeds, converted bool) error {
 	var errs, others []error
 	mixed := converted
-	for _, p := range parts {
+	for _, p := range needs {
 		if p.err != nil {
 			errs = append(errs, p.err)
 		}
 		mixed = mixed || p.earlier
-		for _, other := range p.other {
+		for _, other := range p.conflicts {
 			others = append(others, other)
 			mixed = mixed || cause(other) != cause(others[0])
 		}
@@ -169,28 +168,28 @@ func checkAgreement(parts []*part, converted bool) error {
 
 // cause returns what records differ in, without names of theirs.
 func cause(err error) string {
-	if of := (*patch.PrefixError)(nil); errors.As(err, &of) {
+	if other := (*patch.PrefixError)(nil); errors.As(err, &other) {
 		return "another prefix"
 	}
-	if of := (*elfreloc.Error)(nil); errors.As(err, &of) {
-		return of.Err.Error()
+	if located := (*elfreloc.Error)(nil); errors.As(err, &located) {
+		return located.Err.Error()
 	}
 	return err.Error()
 }
 
 // missing returns what the link of some files lacks, or nil.
-func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
+func (l *link) missing(inputs []*linkInput) (*stubs.Requirements, error) {
 	if l.NoStubs || l.Convert.Patch.NoRecords {
 		return nil, nil
 	}
 	need := stubs.New(stubOptions(l.Convert.Patch))
 	for _, in := range inputs {
 		switch {
-		case in.part == nil:
+		case in.needs == nil:
 		case in.optional || in.isArchive():
-			need.MergeOptional(in.part.need)
+			need.MergeOptional(in.needs.definitions)
 		default:
-			need.Merge(in.part.need)
+			need.Merge(in.needs.definitions)
 		}
 	}
 	if need.Missing() && !need.HasMachine() { // of bitcode alone
@@ -214,7 +213,7 @@ func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
 }
 
 // machineOf returns a need of nothing, with the machine of the first object among some files.
-func (l *link) machineOf(inputs []*linkInput) *stubs.Need {
+func (l *link) machineOf(inputs []*linkInput) *stubs.Requirements {
 	need := stubs.New(stubOptions(l.Convert.Patch))
 	for _, in := range inputs {
 		if !in.isObject() {
@@ -237,7 +236,7 @@ func (l *link) machineOf(inputs []*linkInput) *stubs.Need {
 }
 
 // addLibrary takes in what a shared library defines.
-func addLibrary(need *stubs.Need, file string) error {
+func addLibrary(need *stubs.Requirements, file string) error {
 	f, err := input.Open(file)
 	if err != nil {
 		return nil // the linker knows why
@@ -252,8 +251,8 @@ func addLibrary(need *stubs.Need, file string) error {
 
 // neededAgain returns words for shared libraries that have providers of what a link lacks. GNU ld
 // drops a library of --as-needed that nothing before it refers to.
-func (l *link) neededAgain(need *stubs.Need, inputs []*linkInput) (words []string) {
-	if l.linker.is("gold") || l.linker.is("lld") || l.linker.is("mold") {
+func (l *link) neededAgain(need *stubs.Requirements, inputs []*linkInput) (words []string) {
+	if l.linker.hasName("gold") || l.linker.hasName("lld") || l.linker.hasName("mold") {
 		return nil
 	}
 	for _, in := range inputs {
@@ -289,39 +288,39 @@ func (l *link) reportUnknown(probes []stubs.Unknown) error {
 }
 
 // object returns the object of what a link lacks.
-func (l *link) object(need *stubs.Need) ([]byte, error) {
+func (l *link) object(need *stubs.Requirements) ([]byte, error) {
 	if err := l.reportUnknown(need.Unknown()); err != nil {
 		return nil, err
 	}
 	return need.Object()
 }
 
-// partCollector collects the parts of objects that are about to be converted, from several
+// needsCollector collects the needs of objects that are about to be converted, from several
 // goroutines.
-type partCollector struct {
+type needsCollector struct {
 	options patch.Options
 	mu      sync.Mutex
-	parts   map[string]*part
+	needs   map[string]*probeNeeds
 }
 
 // add adds an object. Members of archives are read anew: those that are not converted count too.
-func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
+func (c *needsCollector) add(obj *input.Object, plan *patch.Plan) error {
 	if obj.Source.Member != nil {
 		return nil
 	}
-	p := newPart(c.options)
+	p := newNeeds(c.options)
 	err := p.add(c.options, obj, plan.Scan)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts[obj.Source.Name] = p
+	c.needs[obj.Source.Name] = p
 	return err
 }
 
-// take returns the part of a file.
-func (c *partCollector) take(file string) *part {
+// take returns the needs of a file.
+func (c *needsCollector) take(file string) *probeNeeds {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.parts[file]
-	delete(c.parts, file)
+	p := c.needs[file]
+	delete(c.needs, file)
 	return p
 }

@@ -29,17 +29,17 @@ type linkInput struct {
 	names  bool         // it mentions stubs or probe objects
 	probes bool         // it mentions stubs
 	target patch.Target // of the objects with names
-	late   input.LateCode
+	lto    input.LTOCode
 	// generates says that code is generated of it, or of a member, that has probes: its own
 	// machine code, if there is any, is converted beside that.
 	generates bool
-	part      *part    // of what is not converted; else nil
-	optional  bool     // the link may leave it out: it is between --start-lib and --end-lib
-	members   []string // files with probes that a thin archive names
-	nested    bool     // a thin archive with members of other archives
-	script    bool     // it is text, which may be a linker script
-	foreign   bool     // a script that has inputs read in another format than ELF
-	err       error    // that keeps it from being converted, though it holds probes
+	needs     *probeNeeds // of what is not converted; else nil
+	optional  bool        // the link may leave it out: it is between --start-lib and --end-lib
+	members   []string    // files with probes that a thin archive names
+	nested    bool        // a thin archive with members of other archives
+	script    bool        // it is text, which may be a linker script
+	foreign   bool        // a script that has inputs read in another format than ELF
+	err       error       // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -49,25 +49,25 @@ func (in *linkInput) isArchive() bool {
 // converts reports whether the file is one to convert. The members of a thin archive are files
 // of their own, unless they are in other archives, which GNU ld and gold read at their old places.
 func (in *linkInput) converts() bool {
-	return in.err == nil && in.probes && in.typ != filetype.Bitcode && (in.typ != filetype.ThinArchive || in.nested) && (in.late.Compiler == "" || in.late.Fat)
+	return in.err == nil && in.probes && in.typ != filetype.Bitcode && (in.typ != filetype.ThinArchive || in.nested) && (in.lto.Compiler == "" || in.lto.Fat)
 }
 
-// looker finds out what is in files. Several goroutines use it.
-type looker struct {
+// examiner finds out what is in files. Several goroutines use it.
+type examiner struct {
 	options     patch.Options
-	needles     [][]byte // without which a file has no stub
-	any         [][]byte // and without which it has to do with no probe
+	stubTexts   [][]byte // without which a file has no stub
+	probeTexts  [][]byte // and without which it has to do with no probe
 	relocatable bool     // a link that asks for no part
 	lld, mold   bool
-	lateFat     map[input.Compiler]bool // whose fat objects the linker takes the intermediate code of
+	fatLTO      map[input.Compiler]bool // whose fat objects the linker takes the intermediate code of
 }
 
-// anyNames returns the beginnings of the names of stubs and of probe objects.
-func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byte(o.ProbePrefix)) }
+// probeTexts returns the beginnings of the names of stubs and of probe objects.
+func probeTexts(o patch.Options) [][]byte { return append(o.Names.StubTexts(), []byte(o.ProbePrefix)) }
 
-// look finds out whether a file is worth converting. What cannot be read is left to
+// examine finds out whether a file is worth converting. What cannot be read is left to
 // the linker, which knows how to complain.
-func (k *looker) look(path, name string) *linkInput {
+func (k *examiner) examine(path, name string) *linkInput {
 	in := &linkInput{path: path, name: name}
 	f, err := input.Open(path)
 	if err != nil {
@@ -118,16 +118,16 @@ func hasForeignTarget(src *input.Source) (bool, error) {
 const maxScript = 16 << 20
 
 // mentions looks for names of stubs only where any name is found.
-func (k *looker) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
-	if names, err = contain(k.any); err == nil && names {
-		probes, err = contain(k.needles)
+func (k *examiner) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
+	if names, err = contain(k.probeTexts); err == nil && names {
+		probes, err = contain(k.stubTexts)
 	}
 	return names, probes, err
 }
 
 // symbols looks for the names of an object. The name of a stub may be a part of others, as
 // it is of the probe object's: only a symbol that has it makes the object one to convert.
-func (k *looker) symbols(o *elfreloc.Object) (names, probes bool, err error) {
+func (k *examiner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
 	if names, probes, err = k.mentions(o.NamesContain); err == nil && probes {
 		probes, err = k.options.Names.HasStub(o)
 	}
@@ -136,7 +136,7 @@ func (k *looker) symbols(o *elfreloc.Object) (names, probes bool, err error) {
 
 // hasRecords reports whether an object was converted. Its probe objects may have names with
 // another prefix, which the link then refuses.
-func (k *looker) hasRecords(o *elfreloc.Object) bool {
+func (k *examiner) hasRecords(o *elfreloc.Object) bool {
 	return slices.ContainsFunc(o.Sections, func(sec elfreloc.Section) bool {
 		_, ok := k.options.Layout.IsRecordSection(&sec)
 		return ok
@@ -144,16 +144,16 @@ func (k *looker) hasRecords(o *elfreloc.Object) bool {
 }
 
 // bitcode looks at LLVM bitcode.
-func (k *looker) bitcode(in *linkInput, src *input.Source) (err error) {
-	in.late.Compiler = input.LLVM
+func (k *examiner) bitcode(in *linkInput, src *input.Source) (err error) {
+	in.lto.Compiler = input.LLVM
 	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.names {
 		return err
 	}
-	return k.addLate(in, src, nil, in.probes)
+	return k.addLTO(in, src, nil, in.probes)
 }
 
 // object looks at the names of an object. What was linked is not looked into.
-func (k *looker) object(in *linkInput, src *input.Source) error {
+func (k *examiner) object(in *linkInput, src *input.Source) error {
 	if _, typ, ok := src.Ident(); ok && typ == elf.ET_DYN {
 		in.elf = typ
 		return nil
@@ -163,13 +163,13 @@ func (k *looker) object(in *linkInput, src *input.Source) error {
 		return nil
 	}
 	// What holds no probe need not be readable.
-	if found, _ := src.Mentions(k.needles); !found {
+	if found, _ := src.Mentions(k.stubTexts); !found {
 		return nil
 	}
 	return err
 }
 
-func (k *looker) relocatableObject(in *linkInput, src *input.Source) error {
+func (k *examiner) relocatableObject(in *linkInput, src *input.Source) error {
 	o, err := src.Image()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (k *looker) relocatableObject(in *linkInput, src *input.Source) error {
 	if in.elf = o.Type; in.elf != elf.ET_REL {
 		return nil
 	}
-	if in.late, err = k.lateCode(o.Object); err != nil {
+	if in.lto, err = k.ltoCode(o.Object); err != nil {
 		return err
 	}
 	if in.names, in.probes, err = k.symbols(o.Object); err != nil {
@@ -191,9 +191,9 @@ func (k *looker) relocatableObject(in *linkInput, src *input.Source) error {
 			return err
 		}
 	}
-	if in.late.Compiler != "" {
-		in.probes = in.probes || in.late.Probes > 0
-		return k.addLate(in, src, o, in.late.Probes > 0)
+	if in.lto.Compiler != "" {
+		in.probes = in.probes || in.lto.Probes > 0
+		return k.addLTO(in, src, o, in.lto.Probes > 0)
 	}
 	if in.names && !in.probes {
 		in.addObject(k, o)
@@ -201,52 +201,52 @@ func (k *looker) relocatableObject(in *linkInput, src *input.Source) error {
 	return nil
 }
 
-// addObject adds an object that needs no conversion to the part of the file.
-func (in *linkInput) addObject(k *looker, o *input.Object) {
+// addObject adds an object that needs no conversion to the needs of the file.
+func (in *linkInput) addObject(k *examiner, o *input.Object) {
 	if k.relocatable {
 		return
 	}
-	if in.part == nil {
-		in.part = newPart(k.options)
+	if in.needs == nil {
+		in.needs = newNeeds(k.options)
 	}
-	in.part.err = errors.Join(in.part.err, in.part.add(k.options, o, &patch.Scan{}))
+	in.needs.err = errors.Join(in.needs.err, in.needs.add(k.options, o, &patch.Scan{}))
 }
 
-// addLate takes in a source that the linker, or its plugin, generates code of, perhaps with probes: an
+// addLTO takes in a source that the linker, or its plugin, generates code of, perhaps with probes: an
 // object, or bitcode, for which o is nil.
-func (k *looker) addLate(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
+func (k *examiner) addLTO(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
 	in.generates = in.generates || probes
 	if k.relocatable || k.lld {
 		return nil
 	}
-	symbols, err := src.LateSymbols(o)
+	symbols, err := src.LTOSymbols(o)
 	if err != nil {
 		return err
 	}
-	symbols = slices.DeleteFunc(symbols, func(s input.LateSymbol) bool {
-		return !slices.ContainsFunc(k.any, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
+	symbols = slices.DeleteFunc(symbols, func(s input.LTOSymbol) bool {
+		return !slices.ContainsFunc(k.probeTexts, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
 	})
 	if len(symbols) == 0 {
 		return nil
 	}
 	in.names = true
-	if in.part == nil {
-		in.part = newPart(k.options)
+	if in.needs == nil {
+		in.needs = newNeeds(k.options)
 	}
-	return in.part.addLate(k.options, src.Name, o, symbols)
+	return in.needs.addLTO(k.options, src.Name, o, symbols)
 }
 
-// lateCode finds the intermediate code of an object that the linker takes.
-func (k *looker) lateCode(o *elfreloc.Object) (input.LateCode, error) {
-	late, err := input.FindLateCode(o, k.options.Names)
-	if late.Fat && err == nil && !k.lateFat[late.Compiler] {
-		return input.LateCode{}, nil
+// ltoCode finds the intermediate code of an object that the linker takes.
+func (k *examiner) ltoCode(o *elfreloc.Object) (input.LTOCode, error) {
+	late, err := input.FindLTOCode(o, k.options.Names)
+	if late.Fat && err == nil && !k.fatLTO[late.Compiler] {
+		return input.LTOCode{}, nil
 	}
 	return late, err
 }
 
 // archive looks at the members of an archive.
-func (k *looker) archive(in *linkInput, f *input.File, o input.Options) error {
+func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error {
 	var late error
 	lib, err := f.Archive(o)
 	if err == nil {
@@ -275,14 +275,14 @@ func (k *looker) archive(in *linkInput, f *input.File, o input.Options) error {
 
 // member looks at a member of an archive. If it is no object that can be read, names may be
 // anywhere in it.
-func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, err error) {
+func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool, err error) {
 	typ, err := src.Type()
 	if err != nil {
 		return false, false, err
 	}
 	if typ == filetype.Bitcode {
 		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
-			err = k.lateMember(in, src, nil, probes)
+			err = k.ltoMember(in, src, nil, probes)
 		}
 		return names, probes, err
 	}
@@ -290,12 +290,12 @@ func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, e
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	late, err := k.lateCode(o.Object)
+	late, err := k.ltoCode(o.Object)
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
 	if late.Compiler != "" {
-		err := k.lateMember(in, src, o, late.Probes > 0)
+		err := k.ltoMember(in, src, o, late.Probes > 0)
 		return in.names, late.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
@@ -313,13 +313,13 @@ func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, e
 	return names, probes, nil
 }
 
-// lateMember takes in a member that code is generated of. lld generates code within a link alone:
+// ltoMember takes in a member that code is generated of. lld generates code within a link alone:
 // what it takes from an archive in a first run cannot be put into its place.
-func (k *looker) lateMember(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
+func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
 	if k.lld && probes {
 		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile it with -fno-lto", src.Name)
 	}
-	return k.addLate(in, src, o, probes)
+	return k.addLTO(in, src, o, probes)
 }
 
 func (in *linkInput) isShared() bool { return in.elf == elf.ET_DYN }

@@ -50,8 +50,8 @@ type Options struct {
 	Hidden bool
 }
 
-// Need is what a link needs, of the objects that were added.
-type Need struct {
+// Requirements are what a link needs, of the objects that were added.
+type Requirements struct {
 	opts    Options
 	empty   *elfreloc.Object // of the ABI of the first object
 	machine arch.Machine     // nil for one that is not known
@@ -76,8 +76,8 @@ type probe struct {
 }
 
 // New needs nothing yet.
-func New(opts Options) *Need {
-	return &Need{
+func New(opts Options) *Requirements {
+	return &Requirements{
 		opts: opts, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
 		defined: map[string]bool{}, sources: map[string]bool{}, exported: map[string]bool{},
 	}
@@ -88,10 +88,10 @@ const providerPrefix = "sdt_provider_"
 
 // Add takes in a relocatable object, or what a shared library exports. All are
 // of one machine. They may be closed afterwards.
-func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error { return n.AddScan(o, m, nil) }
+func (n *Requirements) Add(o *elfreloc.Object, m arch.Machine) error { return n.AddScan(o, m, nil) }
 
 // AddScan is Add with what patch.Find has found in a relocatable object, or nil.
-func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) error {
+func (n *Requirements) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) error {
 	if o.Type == elf.ET_DYN {
 		return n.addExports(o)
 	}
@@ -102,7 +102,7 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 		return err
 	}
 	if scan == nil {
-		texts := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+		texts := append(n.opts.Names.StubTexts(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
 		if found, err := o.NamesContain(texts); err != nil || !found {
 			return err
 		}
@@ -122,7 +122,7 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 }
 
 // Merge takes in what another has taken in.
-func (n *Need) Merge(other *Need) {
+func (n *Requirements) Merge(other *Requirements) {
 	if n.empty == nil {
 		n.empty, n.machine = other.empty, other.machine
 	}
@@ -143,7 +143,7 @@ func (n *Need) Merge(other *Need) {
 
 // MergeOptional is Merge for what a linker may leave out of the link: members of archives. A linker
 // that has left them out may not look for their definitions again.
-func (n *Need) MergeOptional(other *Need) {
+func (n *Requirements) MergeOptional(other *Requirements) {
 	optional := *other
 	optional.defined = map[string]bool{}
 	for name := range other.defined {
@@ -153,10 +153,10 @@ func (n *Need) MergeOptional(other *Need) {
 }
 
 // Missing reports whether probes lack a definition.
-func (n *Need) Missing() bool { return len(n.missing()) > 0 }
+func (n *Requirements) Missing() bool { return len(n.missing()) > 0 }
 
 // Objects returns the names of the probe objects that lack a definition.
-func (n *Need) Objects() (names []string) {
+func (n *Requirements) Objects() (names []string) {
 	for _, p := range n.missing() {
 		names = append(names, p.object)
 	}
@@ -164,10 +164,10 @@ func (n *Need) Objects() (names []string) {
 }
 
 // Refer has the object refer to symbols, so that a link keeps them.
-func (n *Need) Refer(names []string) { n.references = append(n.references, names...) }
+func (n *Requirements) Refer(names []string) { n.references = append(n.references, names...) }
 
 // Used returns the names of the probe objects that are used.
-func (n *Need) Used() (names []string) {
+func (n *Requirements) Used() (names []string) {
 	for name := range n.probes {
 		names = append(names, name)
 	}
@@ -175,14 +175,14 @@ func (n *Need) Used() (names []string) {
 }
 
 // ProvidersOf reports whether a shared library has a provider of a probe that lacks a definition.
-func (n *Need) ProvidersOf(library *elfreloc.Object) (bool, error) {
-	own := New(n.opts)
-	if err := own.addExports(library); err != nil {
+func (n *Requirements) ProvidersOf(library *elfreloc.Object) (bool, error) {
+	exports := New(n.opts)
+	if err := exports.addExports(library); err != nil {
 		return false, err
 	}
 	for _, p := range n.missing() {
 		provider, _ := linkerset.SplitID(p.id)
-		if object := providerPrefix + provider; !n.defined[object] && own.exported[object] {
+		if object := providerPrefix + provider; !n.defined[object] && exports.exported[object] {
 			return true, nil
 		}
 	}
@@ -190,13 +190,13 @@ func (n *Need) ProvidersOf(library *elfreloc.Object) (bool, error) {
 }
 
 // HasMachine reports whether an object was added, which tells the machine.
-func (n *Need) HasMachine() bool { return n.empty != nil }
+func (n *Requirements) HasMachine() bool { return n.empty != nil }
 
 // ErrNoObject says that there is no object to take the machine from.
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 
 // Begin takes the ABI of an object, if it is the first.
-func (n *Need) Begin(o *elfreloc.Object, m arch.Machine) (err error) {
+func (n *Requirements) Begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	if n.empty != nil {
 		return nil
 	}
@@ -212,9 +212,9 @@ func (n *Need) Begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	return err
 }
 
-// AddLate takes in a global symbol of a file whose code is generated later: a stub that the code
+// AddLTO takes in a global symbol of a file whose code is generated later: a stub that the code
 // will call, or a definition.
-func (n *Need) AddLate(file, name string, defined bool) {
+func (n *Requirements) AddLTO(file, name string, defined bool) {
 	if defined {
 		n.addDefined(name, true)
 		return
@@ -225,7 +225,7 @@ func (n *Need) AddLate(file, name string, defined bool) {
 }
 
 // addExports takes in what a shared library defines for others.
-func (n *Need) addExports(o *elfreloc.Object) error {
+func (n *Requirements) addExports(o *elfreloc.Object) error {
 	syms, err := o.DynamicSymbols()
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (n *Need) addExports(o *elfreloc.Object) error {
 }
 
 // isObject reports whether a symbol's name is one of a probe object or a provider.
-func (n *Need) isObject(name string) bool {
+func (n *Requirements) isObject(name string) bool {
 	return strings.HasPrefix(name, n.opts.ProbePrefix) || strings.HasPrefix(name, providerPrefix)
 }
 
@@ -252,7 +252,7 @@ type uses struct {
 // addSymbols takes in what a relocatable object defines, and of which providers it defines
 // probes. Weak definitions come with a use, those of DTRACE_PROBE and of New, and say
 // nothing of other names.
-func (n *Need) addSymbols(syms *elfreloc.Symbols) (u uses) {
+func (n *Requirements) addSymbols(syms *elfreloc.Symbols) (u uses) {
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
 		name := syms.Name(i)
 		if !n.isObject(name) {
@@ -277,10 +277,10 @@ func (n *Need) addSymbols(syms *elfreloc.Symbols) (u uses) {
 }
 
 // addDefined takes in a definition. One that is strong is a source's.
-func (n *Need) addDefined(name string, strong bool) {
+func (n *Requirements) addDefined(name string, strong bool) {
 	n.defined[name] = true
 	id, ok := strings.CutPrefix(name, n.opts.ProbePrefix)
-	if provider, _, named := strings.Cut(id, "___"); ok && named && strong {
+	if provider, _, hasName := strings.Cut(id, "___"); ok && hasName && strong {
 		n.sources[provider] = true
 	}
 }
@@ -294,7 +294,7 @@ type Unknown struct {
 }
 
 // Unknown returns such probes, sorted by the name of the probe object.
-func (n *Need) Unknown() (all []Unknown) {
+func (n *Requirements) Unknown() (all []Unknown) {
 	for _, p := range n.missing() {
 		if provider, _, ok := strings.Cut(p.id, "___"); ok && n.sources[provider] {
 			all = append(all, Unknown{p.user, p.object, provider})
@@ -305,9 +305,9 @@ func (n *Need) Unknown() (all []Unknown) {
 
 // addCalls takes in the stubs of an object, and the probes whose sites a
 // conversion would record. The object hides some of the symbols of probe objects.
-func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]bool) error {
+func (n *Requirements) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]bool) error {
 	if scan == nil {
-		found, err := o.NamesContain(n.opts.Names.Needles())
+		found, err := o.NamesContain(n.opts.Names.StubTexts())
 		if err != nil || !found {
 			return err
 		}
@@ -350,7 +350,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]
 }
 
 // addProbe takes in a probe of a file, which hides some of the symbols of probe objects.
-func (n *Need) addProbe(object, id, user string, hidden map[string]bool) {
+func (n *Requirements) addProbe(object, id, user string, hidden map[string]bool) {
 	p := n.probes[object]
 	if p == nil {
 		p = &probe{object: object, id: id, user: user, hidden: n.opts.Hidden}
@@ -361,7 +361,7 @@ func (n *Need) addProbe(object, id, user string, hidden map[string]bool) {
 
 // addRecords takes in the probes that the records of a conversion refer to. The object
 // hides some of the symbols of probe objects.
-func (n *Need) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
+func (n *Requirements) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
 	if n.machine == nil {
 		return nil // then it is not converted
 	}
@@ -386,7 +386,7 @@ func (n *Need) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
 	return nil
 }
 
-func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry, hidden map[string]bool) error {
+func (n *Requirements) addRecord(o *elfreloc.Object, e *linkerset.Entry, hidden map[string]bool) error {
 	id, ok := strings.CutPrefix(e.Probe.Symbol, n.opts.ProbePrefix)
 	if !ok || id == "" {
 		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is not the name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
