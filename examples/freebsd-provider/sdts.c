@@ -162,6 +162,25 @@ sdts_nargs(const struct sdt_probe *probe)
 	return (probe->n_args);
 }
 
+/* What DTrace knows a probe by, besides its function. */
+struct sdts_names {
+	struct sdts_provider *prov;
+	char mod[DTRACE_MODNAMELEN], name[DTRACE_NAMELEN];
+};
+
+/* Sets the names of a definition. Returns false if it can have no DTrace probe. */
+static bool
+sdts_names(struct sdts_names *names, struct sdts_file *f,
+    struct sdt_probe *probe)
+{
+
+	if ((names->prov = sdts_provider(probe->prov->name)) == NULL)
+		return (false);
+	sdts_module(names->mod, sizeof(names->mod), probe, f->lf);
+	sdts_dashes(names->name, sizeof(names->name), probe->name);
+	return (true);
+}
+
 /*
  * Returns the DTrace probe of a definition in a function, made if it has to
  * be, or NULL.
@@ -169,26 +188,24 @@ sdts_nargs(const struct sdt_probe *probe)
 static struct sdts_probe *
 sdts_owner(struct sdts_file *f, struct sdt_probe *probe, const char *func)
 {
-	struct sdts_provider *p;
+	struct sdts_names n;
 	struct sdts_probe *owner;
-	char mod[DTRACE_MODNAMELEN], name[DTRACE_NAMELEN];
 	dtrace_id_t id;
 
-	if ((p = sdts_provider(probe->prov->name)) == NULL)
+	if (!sdts_names(&n, f, probe))
 		return (NULL);
-	sdts_module(mod, sizeof(mod), probe, f->lf);
-	sdts_dashes(name, sizeof(name), probe->name);
 	if (*probe->func != '\0')
 		func = probe->func;
-	id = dtrace_probe_lookup(p->id, mod, __DECONST(char *, func), name);
+	id = dtrace_probe_lookup(n.prov->id, n.mod, __DECONST(char *, func),
+	    n.name);
 	if (id != DTRACE_IDNONE)
-		return (dtrace_probe_arg(p->id, id));
+		return (dtrace_probe_arg(n.prov->id, id));
 	owner = malloc(sizeof(*owner), M_SDTS, M_WAITOK | M_ZERO);
 	owner->probe = probe;
 	owner->lf = f->lf;
-	owner->lockstat = strcmp(p->name, "lockstat") == 0;
-	owner->id = dtrace_probe_create(p->id, mod, func, name, SDTS_AFRAMES,
-	    owner);
+	owner->lockstat = strcmp(n.prov->name, "lockstat") == 0;
+	owner->id = dtrace_probe_create(n.prov->id, n.mod, func, n.name,
+	    SDTS_AFRAMES, owner);
 	return (owner);
 }
 
@@ -210,25 +227,30 @@ sdts_own(struct sdts_file *f, struct sdts_site *s)
 	mtx_unlock(&sdts_sites);
 }
 
-/* Makes DTrace probes of a file's definitions that have no site in it. */
+/*
+ * Makes DTrace probes of a file's definitions that have no site in it, unless
+ * a site of another definition has the same names.
+ */
 static void
 sdts_own_siteless(struct sdts_file *f)
 {
 	struct sdt_probe **p, **end;
+	struct sdts_names n;
 	struct sdts_probe *owner;
-	int k;
+	char *func;
 
 	if (linker_file_lookup_set(f->lf, "sdt_probes_set", &p, &end,
 	    NULL) != 0)
 		return;
 	for (; p < end; p++) {
-		if ((*p)->version != (int)sizeof(**p))
+		if ((*p)->version != (int)sizeof(**p) ||
+		    !sdts_names(&n, f, *p))
 			continue;
-		for (k = 0; k < f->n; k++)
-			if (f->sites[k].probe == *p && !f->sites[k].form->test)
-				break;
-		if (k < f->n || (owner = sdts_owner(f, *p, "none")) == NULL ||
-		    owner->sites != NULL || owner->file != NULL)
+		func = *(*p)->func != '\0' ? __DECONST(char *, (*p)->func) :
+		    NULL;	/* any */
+		if (dtrace_probe_lookup(n.prov->id, n.mod, func, n.name) !=
+		    DTRACE_IDNONE ||
+		    (owner = sdts_owner(f, *p, "none")) == NULL)
 			continue;
 		mtx_lock(&sdts_sites);
 		owner->file = f;
