@@ -130,10 +130,10 @@ type Env struct {
 	// others are executed elsewhere or become something else, and any on FreeBSD, whose
 	// handler steps over one byte on x86.
 	Armable bool
-	// Semaphore asks that is-enabled tests load the semaphore of their probe, which
+	// SemaphoreBytes asks that is-enabled tests load the semaphore of their probe, which
 	// tracers count up, and says how many bytes of it may be loaded: 2, the whole of it,
 	// or 4, where the next 2 stay zero. 0 means that tests load none, and return 0.
-	Semaphore int
+	SemaphoreBytes int
 	// Reloc is the type of the relocation against the stub.
 	Reloc uint32
 	Text  Text // around the site
@@ -155,11 +155,11 @@ const (
 
 // Change turns a site into its disabled form.
 type Change struct {
-	Site   Site
-	New    []byte // as long as Site.Code; not to be modified
-	Record uint64 // offset of the instruction that executes exactly when the probe is reached
-	Target Target
-	Reloc  elfreloc.Relocation // the relocation that the site keeps, unless Target is TargetNone
+	Site           Site
+	New            []byte // as long as Site.Code; not to be modified
+	RecordedOffset uint64 // offset of the instruction that executes exactly when the probe is reached
+	Target         Target
+	Reloc          elfreloc.Relocation // the relocation that the site keeps, unless Target is TargetNone
 	// Low is one more, of an instruction that adds the lower bits of an address to what
 	// Reloc is for. It names a symbol at Reloc.Offset. nil for none.
 	Low *elfreloc.Relocation
@@ -219,7 +219,7 @@ type Machine interface {
 
 	// Disabled finds the disabled site whose record is at offset record, and
 	// reports whether the bytes are a disabled form of the kind at all, whatever
-	// Env it was made for. That of a Nop is that of a Call.
+	// Env it was made for. A marked NOP is recognised as a disabled call.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump

@@ -21,19 +21,19 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  [][]Patch         // by section
-	appended map[int][]byte    // by section
-	relocs   []*relocEdit      // by relocation section, nil where nothing changes
-	members  map[int][]int     // new members by group section
-	emptied  []int             // sections that Empty was given
-	sections []newSection      // behind the last of the object
-	slots    map[uint32]Symbol // new contents of symbols
-	removed  map[uint32]uint32 // removed symbols, and what takes their place
-	dropped  map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
-	added    []Symbol          // behind the last of the object
-	sectSyms []uint32          // nameless section symbols by section, 0 for none
-	groups   map[int]int       // group section by member
-	targets  []*RelocSection   // relocation section by target, nil for none
+	patches         [][]Patch         // by section
+	appended        map[int][]byte    // by section
+	relocs          []*relocEdit      // by relocation section, nil where nothing changes
+	members         map[int][]int     // new members by group section
+	emptied         []int             // sections that Empty was given
+	sections        []newSection      // behind the last of the object
+	replacedSymbols map[uint32]Symbol // new contents of symbols
+	removed         map[uint32]uint32 // removed symbols, and what takes their place
+	dropped         map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
+	added           []Symbol          // behind the last of the object
+	sectionSymbols  []uint32          // nameless section symbols by section, 0 for none
+	groups          map[int]int       // group section by member
+	targets         []*RelocSection   // relocation section by target, nil for none
 }
 
 // Patch is a change of some bytes of a section.
@@ -94,9 +94,9 @@ func (o *Object) Edit() (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{
-		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
+		o: o, symbols: syms, groups: groups, sectionSymbols: syms.sectionSymbols(),
 		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
-		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
+		members: map[int][]int{}, replacedSymbols: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
 	for i := range rels {
@@ -110,7 +110,7 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -212,7 +212,7 @@ func (e *Edit) Symbol(i uint32) Symbol {
 	if n := uint32(e.symbols.Len()); i >= n {
 		return e.added[i-n]
 	}
-	if s, ok := e.slots[i]; ok {
+	if s, ok := e.replacedSymbols[i]; ok {
 		return s
 	}
 	return e.symbols.At(int(i))
@@ -224,7 +224,7 @@ func (e *Edit) SetSymbol(i uint32, s Symbol) {
 		e.added[i-n] = s
 		return
 	}
-	e.slots[i] = s
+	e.replacedSymbols[i] = s
 }
 
 // RemoveSymbol removes a global symbol. Whatever still refers to it refers to
@@ -245,13 +245,13 @@ func (e *Edit) AddSymbol(s Symbol) uint32 {
 // SectionSymbol returns the nameless STT_SECTION symbol of a section, and
 // makes it where the compiler left it out.
 func (e *Edit) SectionSymbol(sec int) uint32 {
-	if more := sec + 1 - len(e.sectSyms); more > 0 {
-		e.sectSyms = append(e.sectSyms, make([]uint32, more)...)
+	if more := sec + 1 - len(e.sectionSymbols); more > 0 {
+		e.sectionSymbols = append(e.sectionSymbols, make([]uint32, more)...)
 	}
-	if e.sectSyms[sec] == 0 {
-		e.sectSyms[sec] = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
+	if e.sectionSymbols[sec] == 0 {
+		e.sectionSymbols[sec] = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
 	}
-	return e.sectSyms[sec]
+	return e.sectionSymbols[sec]
 }
 
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group

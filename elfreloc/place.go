@@ -91,9 +91,8 @@ func inFileSize(s *Section) uint64 {
 	return 0
 }
 
-// alignment returns that of a section which moves: what it asks for, as far as it
-// was given it where it stood. A section without contents may claim to stand
-// anywhere.
+// alignment returns the alignment for a section that moves: what it asks for, but no more than its old offset had. A
+// section without contents may claim any offset.
 func (o *Object) alignment(s *Section) uint64 {
 	if s.Align&(s.Align-1) != 0 || s.Align == 0 || s.Offset == 0 || s.Offset > uint64(o.size) {
 		return 1
@@ -167,7 +166,7 @@ func (s *saver) setData(sec int, data []byte) {
 	s.sections[sec].Size = uint64(len(data))
 }
 
-func (s *saver) table(sec int) (*stringTable, error) {
+func (s *saver) stringTable(sec int) (*stringTable, error) {
 	t := s.strings[sec]
 	if t == nil {
 		data, err := s.o.stringTable(sec)
@@ -180,7 +179,7 @@ func (s *saver) table(sec int) (*stringTable, error) {
 	return t, nil
 }
 
-func (s *saver) add(sec Section, data []byte) {
+func (s *saver) appendSection(sec Section, data []byte) {
 	sec.Size = uint64(len(data))
 	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{{Data: data, Len: int64(len(data))}})
 }

@@ -62,7 +62,7 @@ func (s *saver) addSections() {
 			n.Info = s.numbers.final[n.Info]
 			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
 		}
-		s.add(n.Section, n.data)
+		s.appendSection(n.Section, n.data)
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *saver) renumberNew(entries []byte, rela bool) {
 // nameSections gives the new sections names, and writes the string tables.
 func (s *saver) nameSections() error {
 	if added := s.sections[len(s.o.Sections):]; len(added) > 0 {
-		t, err := s.table(s.o.shstrndx)
+		t, err := s.stringTable(s.o.shstrndx)
 		if err != nil {
 			return err
 		}

@@ -9,14 +9,14 @@ import (
 // extended section indexes beside it where one is needed.
 func (s *saver) writeSymbols() error {
 	e := s.e
-	if len(e.slots)+len(e.removed)+len(e.added) == 0 {
+	if len(e.replacedSymbols)+len(e.removed)+len(e.added) == 0 {
 		return nil
 	}
 	if s.o.symtab == 0 {
 		return s.o.errorf("has no symbol table")
 	}
 	strtab := int(s.sections[s.o.symtab].Link)
-	names, err := s.table(strtab)
+	names, err := s.stringTable(strtab)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *saver) writeSymbols() error {
 		s.setData(s.o.shndx, w.extended)
 		return nil
 	}
-	s.add(Section{Name: ".symtab_shndx", Type: elf.SHT_SYMTAB_SHNDX, Link: uint32(s.o.symtab), Align: 4, Entsize: 4}, w.extended)
+	s.appendSection(Section{Name: ".symtab_shndx", Type: elf.SHT_SYMTAB_SHNDX, Link: uint32(s.o.symtab), Align: 4, Entsize: 4}, w.extended)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (s *saver) writeSymbols() error {
 // section whose index does not fit st_shndx.
 func (e *Edit) needExtended() bool {
 	needs := func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) }
-	for _, sym := range e.slots {
+	for _, sym := range e.replacedSymbols {
 		if needs(sym) {
 			return true
 		}
@@ -70,8 +70,8 @@ func (w *symbolWriter) set(index uint32, raw rawSymbol) {
 
 func (w *symbolWriter) writeAll(names *stringTable) error {
 	e, final := w.s.e, w.s.numbers.final
-	// Most symbols stay where they are. The slots of those that do not have
-	// new users, so what is copied there now is overwritten.
+	// Most symbols stay where they are. A displaced symbol's old slot gets another symbol, which
+	// overwrites the copy.
 	copy(w.table, e.symbols.raw)
 	copy(w.extended, e.symbols.extended)
 	for _, i := range w.s.numbers.displaced {
@@ -83,13 +83,13 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 	// In the order of the table, so that the same changes give the same bytes.
 	for _, i := range e.renamed() {
 		off := e.symbols.nameOffset(int(i))
-		if sym, ok := e.slots[i]; ok && !e.isRemoved(i) {
+		if sym, ok := e.replacedSymbols[i]; ok && !e.isRemoved(i) {
 			w.put(final[i], sym, names.replace(off, sym.Name))
 		} else {
 			names.erase(off)
 		}
 	}
-	for i, sym := range e.slots {
+	for i, sym := range e.replacedSymbols {
 		if sym.Name == e.symbols.Name(int(i)) && !e.isRemoved(i) {
 			w.put(final[i], sym, e.symbols.nameOffset(int(i)))
 		}
@@ -106,7 +106,7 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 // renamed lists the old symbols whose names may go.
 func (e *Edit) renamed() []uint32 {
 	var out []uint32
-	for i, sym := range e.slots {
+	for i, sym := range e.replacedSymbols {
 		if sym.Name != e.symbols.Name(int(i)) {
 			out = append(out, i)
 		}

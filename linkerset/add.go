@@ -28,7 +28,7 @@ func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection
 	var s section
 	for _, d := range l.Arrays(k, w.word) {
 		var err error
-		if s, err = w.add(d, s); err != nil {
+		if s, err = w.addArray(d, s); err != nil {
 			return RecordAnchors{}, err
 		}
 	}
@@ -72,9 +72,9 @@ type section struct {
 	entsize int // bytes
 }
 
-// add adds a section with an entry for each record. structures is the section before it,
+// addArray adds a section with an entry for each record. structures is the section before it,
 // whose entries these may refer to.
-func (w *writer) add(d Array, structures section) (section, error) {
+func (w *writer) addArray(d Array, structures section) (section, error) {
 	s := section{entsize: d.Entsize(w.word)}
 	data := make([]byte, len(w.records)*s.entsize)
 	s.index = w.e.AddSection(elfreloc.NewSection{
@@ -129,8 +129,8 @@ func AddDistance(e *elfreloc.Edit, m arch.Machine, sec int, off uint64, to Symbo
 	return nil
 }
 
-// addField makes a symbol at a field. What is subtracted must have no addend, and
-// get none when `ld -r` merges sections: on RISC-V GNU ld adds it.
+// addField adds a symbol at a field. A symbol that is subtracted must have addend 0, because GNU ld adds it on RISC-V;
+// a section's symbol would get an addend when `ld -r` merges sections.
 func addField(e *elfreloc.Edit, sec int, off uint64) uint32 {
 	return e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: sec, Value: off})
 }

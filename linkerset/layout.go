@@ -93,7 +93,7 @@ func (l Layout) Section(k arch.Kind) string {
 	return formats[l.Format].prefix + l.Name + kinds[k].given
 }
 
-// kindOf divides a name that Section has made of a given one, without the format's prefix.
+// kindOf divides a section's name, without its format's prefix, into the name of --section and the kind.
 func kindOf(name string) (given string, k arch.Kind) {
 	for k := range arch.Kinds {
 		if given, ok := strings.CutSuffix(name, kinds[k].given); ok && given != "" && given != name {

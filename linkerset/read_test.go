@@ -23,7 +23,7 @@ type site struct {
 func planned(p *patch.Plan) []site {
 	var out []site
 	for _, s := range p.Sites {
-		out = append(out, site{kindName(s.Stub.Kind == 0), p.Scan.Object.Sections[s.Relocs.Target].Name, s.Change.Record})
+		out = append(out, site{kindName(s.Stub.Kind == 0), p.Scan.Object.Sections[s.Relocs.Target].Name, s.Change.RecordedOffset})
 	}
 	return out
 }

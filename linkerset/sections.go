@@ -47,7 +47,7 @@ var formats = [...]struct {
 	Tracepoints: {
 		name:   "tracepoints",
 		probes: "set_sdt_tracepoint_set",
-		record: []Field{{To: ToProbe}, {To: ToSite}, {To: ToReader}, {To: ToReader}},
+		record: []Field{{To: ToProbe}, {To: ToSite}, {To: ToKernel}, {To: ToKernel}},
 	},
 }
 
@@ -75,7 +75,7 @@ const (
 	ToProbe     Referent = iota // the probe object
 	ToSite                      // the instruction that is executed when the probe is reached
 	ToStructure                 // the entry of the same number in the section before
-	ToReader                    // what the kernel that reads the records keeps there
+	ToKernel                    // what the kernel that reads the records keeps there
 )
 
 // Field is a field of an entry: an address or a distance, and of what.

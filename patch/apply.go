@@ -61,16 +61,16 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		for n < len(sites) && sites[n].Relocs.Target == sites[0].Relocs.Target {
 			n++
 		}
-		if err := a.section(sites[:n]); err != nil {
+		if err := a.disableSection(sites[:n]); err != nil {
 			return err
 		}
 		sites = sites[n:]
 	}
-	a.loads()
+	a.neutraliseLoads()
 	if a.notes != nil {
 		a.notes.warnHidden()
 	}
-	probes.retireStubs()
+	probes.removeStubs()
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
 		}
 	}
-	return p.retireStubs(e)
+	return p.weakenStubs(e)
 }
 
 // patch returns the patch that disables a site. The bytes of the call are verified when they
@@ -110,8 +110,8 @@ func (s *Site) patch() elfreloc.Patch {
 	return elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New}
 }
 
-// section disables the sites of one text section, and records them by kind.
-func (a *applier) section(sites []Site) error {
+// disableSection disables the sites of one text disableSection, and records them by kind.
+func (a *applier) disableSection(sites []Site) error {
 	patches := make([]elfreloc.Patch, len(sites))
 	for i := range sites {
 		patches[i] = sites[i].patch()
@@ -119,7 +119,7 @@ func (a *applier) section(sites []Site) error {
 	a.e.Patch(sites[0].Relocs.Target, patches...)
 	for kind := range arch.Kinds {
 		if ofKind := sitesOf(sites, kind); len(ofKind) > 0 {
-			if err := a.record(kind, ofKind); err != nil {
+			if err := a.recordSites(kind, ofKind); err != nil {
 				return err
 			}
 		}
@@ -138,13 +138,13 @@ func sitesOf(sites []Site, kind arch.Kind) []*Site {
 	return ofKind
 }
 
-// record adds the records and the notes of the sites of one kind in a text section, and has
+// recordSites adds the records and the notes of the sites of one kind in a text section, and has
 // their relocations keep the records alive.
-func (a *applier) record(kind arch.Kind, sites []*Site) error {
+func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
 	if isNoted || !a.p.Options.NoRecords {
-		records, err := a.records(sites)
+		records, err := a.makeRecords(sites)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 			}
 		}
 		if isNoted {
-			if err := a.note(sites, records); err != nil {
+			if err := a.addNotes(sites, records); err != nil {
 				return err
 			}
 		}
@@ -170,29 +170,29 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 	return nil
 }
 
-// note adds the notes of probe calls in one text section, and has the section keep them alive.
-func (a *applier) note(sites []*Site, records []linkerset.Record) error {
+// addNotes adds the notes of probe calls in one text section, and has the section keep them alive.
+func (a *applier) addNotes(sites []*Site, records []linkerset.Record) error {
 	anchors, err := a.notes.add(sites, records)
 	if err != nil || a.p.Options.DropRelocations {
 		return err
 	}
 	for _, ref := range anchors {
-		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.none(sites[0].Reference, ref)); err != nil {
+		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.noneRelocation(sites[0].Reference, ref)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// records returns the records of sites in one text section. With Options.NoRecords they name
+// makeRecords returns the makeRecords of sites in one text section. With Options.NoRecords they name
 // no probes: notes need their sites alone.
-func (a *applier) records(sites []*Site) ([]linkerset.Record, error) {
+func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 	records, section := make([]linkerset.Record, len(sites)), sites[0].Relocs.Target
 	for i, s := range sites {
 		if a.m.Traits().Relaxes {
-			records[i].Site.Sym = a.label(section, s.Change.Record)
+			records[i].Site.Sym = a.addLabel(section, s.Change.RecordedOffset)
 		} else {
-			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.Record)}
+			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.RecordedOffset)}
 		}
 	}
 	if a.p.Options.NoRecords {
@@ -214,7 +214,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 	if c.Site.Register {
 		a.anchors[stubIn{s.Relocs.Target, s.Stub}] = anchor
 	}
-	if s.Shared {
+	if s.SharesRelocation {
 		return nil
 	}
 	for i := range s.Paired {
@@ -225,7 +225,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 		a.neutralise(s.Reference, s.Index, anchor)
 		return nil
 	}
-	to, err := a.target(s)
+	to, err := a.targetSymbol(s)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 		}
 	}
 	if c.Low != nil {
-		low := elfreloc.Relocation{Offset: c.Low.Offset, Type: c.Low.Type, Sym: a.label(s.Relocs.Target, c.Record), Addend: c.Low.Addend}
+		low := elfreloc.Relocation{Offset: c.Low.Offset, Type: c.Low.Type, Sym: a.addLabel(s.Relocs.Target, c.RecordedOffset), Addend: c.Low.Addend}
 		if err := a.e.AddRelocation(s.Relocs.Target, low); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 	if a.p.Options.DropRelocations || a.p.Options.NoRecords {
 		return nil
 	}
-	return a.e.AddRelocation(s.Relocs.Target, a.none(s.Reference, anchor))
+	return a.e.AddRelocation(s.Relocs.Target, a.noneRelocation(s.Reference, anchor))
 }
 
 // stubIn is a section that reaches a stub.
@@ -253,14 +253,14 @@ type stubIn struct {
 	stub    *Stub
 }
 
-// loads overwrites the loads of addresses that no call uses any more.
-func (a *applier) loads() {
+// neutraliseLoads overwrites the neutraliseLoads of addresses that no call uses any more.
+func (a *applier) neutraliseLoads() {
 	for i := range a.p.Loads {
 		l := &a.p.Loads[i]
 		if l.New != nil {
 			a.e.Patch(l.Relocs.Target, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
 		}
-		if l.Unshared {
+		if l.OwnsRelocation {
 			a.neutralise(l.Reference, l.Index, a.anchors[stubIn{l.Relocs.Target, l.Stub}])
 		}
 	}
@@ -272,20 +272,17 @@ func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
 	} else {
-		a.e.SetRelocation(*r.Relocs, index, a.none(r, anchor))
+		a.e.SetRelocation(*r.Relocs, index, a.noneRelocation(r, anchor))
 	}
 }
 
-// none returns the relocation at the place of a reference that does nothing but keep a record
-// alive.
-func (a *applier) none(r *Reference, anchor linkerset.SymbolRef) elfreloc.Relocation {
+// noneRelocation returns a relocation in the place of a reference, which only keeps a record alive.
+func (a *applier) noneRelocation(r *Reference, anchor linkerset.SymbolRef) elfreloc.Relocation {
 	return elfreloc.Relocation{Offset: r.Reloc.Offset, Type: a.m.Traits().None, Sym: anchor.Sym, Addend: anchor.Addend}
 }
 
-// label makes a symbol at a site where linkers delete bytes before it. It is
-// local, and by its name nothing that anyone would show: linkers, addr2line and
-// objdump would take a global symbol for the function from there on, and
-// loaders, which keep local labels out of their tables, would too.
-func (a *applier) label(section int, off uint64) uint32 {
+// addLabel adds a symbol at a site, where linkers may delete bytes before it. It is local and its name begins with .L,
+// so that linkers, loaders, addr2line and objdump do not take it for a function.
+func (a *applier) addLabel(section int, off uint64) uint32 {
 	return a.e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_site", Bind: elf.STB_LOCAL, Section: section, Value: off})
 }

@@ -31,13 +31,13 @@ func TestFreeBSDFormsAreArmable(t *testing.T) {
 			if s.Stub.Kind == arch.Probe {
 				want, from = stapsdt.Sites[i], "--stapsdt"
 			}
-			if !bytes.Equal(s.Change.New, want.Change.New) || s.Change.Record != want.Change.Record || s.Change.Target != want.Change.Target {
+			if !bytes.Equal(s.Change.New, want.Change.New) || s.Change.RecordedOffset != want.Change.RecordedOffset || s.Change.Target != want.Change.Target {
 				t.Errorf("%s: %+v\nis not the form of %s: %+v", f.Name, s.Change, from, want.Change)
 			}
 			compared++
 			if !bytes.Equal(s.Change.New, plain.Sites[i].Change.New) {
 				different++
-				if s.Change.New[s.Change.Record-s.Change.Site.Offset] != 0x90 {
+				if s.Change.New[s.Change.RecordedOffset-s.Change.Site.Offset] != 0x90 {
 					t.Errorf("%s: %x has no nop at its record", f.Name, s.Change.New)
 				}
 			}

@@ -62,7 +62,7 @@ func (p *Plan) disableDOF(ref *Reference, site arch.Site) (arch.Change, error) {
 	if err != nil {
 		return change, err
 	}
-	if _, ok, err := p.functionOf(ref.Relocs.Target, change.Record); err != nil || ok {
+	if _, ok, err := p.functionOf(ref.Relocs.Target, change.RecordedOffset); err != nil || ok {
 		return change, err
 	}
 	return change, arch.Refuse("give it a symbol with .type and .size", "code of no function, which DTrace has no name for")
@@ -101,8 +101,8 @@ func (p *Plan) aliases() (*aliases, error) {
 	return newAliases(p.Scan.Object, p.Options.DOF.Directory)
 }
 
-// retireStubs makes symbols of the stubs that linkers pass over.
-func (p *Plan) retireStubs(e *elfreloc.Edit) error {
+// weakenStubs makes symbols of the stubs that linkers pass over.
+func (p *Plan) weakenStubs(e *elfreloc.Edit) error {
 	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
 		return err
@@ -159,13 +159,13 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}
-		in, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
+		in, ok, err := p.functionOf(s.Relocs.Target, s.Change.RecordedOffset)
 		if err != nil {
 			return err
 		}
-		distance := s.Change.Record - in.Start
+		distance := s.Change.RecordedOffset - in.Start
 		if !ok || uint64(uint32(distance)) != distance {
-			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
+			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.RecordedOffset, fmt.Errorf("is too far from the start of its function"))
 		}
 		alias, err := a.name(in)
 		if err != nil {

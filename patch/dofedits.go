@@ -59,12 +59,12 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		if site.Reloc.Type != none {
 			continue
 		}
-		f, _, err := p.functionOf(site.Relocs.Target, site.Change.Record)
+		f, _, err := p.functionOf(site.Relocs.Target, site.Change.RecordedOffset)
 		if err != nil {
 			return nil, nil, err
 		}
 		edits = append(edits, DOFEdit{
-			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
+			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.RecordedOffset,
 			Function: f.Raw, Alias: a.lookup(f),
 		})
 	}

@@ -16,8 +16,8 @@ type Load struct {
 	*Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
-	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
-	Unshared bool
+	// OwnsRelocation reports that no site of the plan owns the relocation of the load, so the load neutralises it.
+	OwnsRelocation bool
 }
 
 // addCall plans the sites of one reference.
@@ -56,12 +56,12 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) e
 		p.refuse(ref, refused)
 		return nil
 	}
-	if load.New != nil && p.semaphores.room(ref.Stub.ID, ref.Stub.Kind) != 0 {
+	if load.New != nil && p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
-		p.indirect = true
+		p.loadsThroughRegister = true
 		return p.addSite(ref, decoded{Site: load.Load}, t)
 	}
-	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, OwnsRelocation: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t); err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// target returns the symbol that a retargeted jump goes to.
-func (a *applier) target(s *Site) (uint32, error) {
+// targetSymbol returns the symbol that a retargeted jump goes to.
+func (a *applier) targetSymbol(s *Site) (uint32, error) {
 	switch s.Change.Target {
 	case arch.TargetThunk:
 		return a.thunkSymbol()
@@ -18,7 +18,7 @@ func (a *applier) target(s *Site) (uint32, error) {
 		sym, _ := a.p.semaphores.symbol(s.Stub.ID)
 		return sym, nil
 	case arch.TargetTest:
-		return a.test(s)
+		return a.testHelper(s)
 	}
 	if a.helper == nil {
 		sec, size, err := a.addHelper(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
@@ -51,9 +51,9 @@ func IsHelper(name string) bool {
 // probe.
 const testPrefix = "__sdt_enabled_"
 
-// test returns the symbol of the helper that loads the semaphore of a site's probe, which
+// testHelper returns the symbol of the helper that loads the semaphore of a site's probe, which
 // is added once for an object.
-func (a *applier) test(s *Site) (uint32, error) {
+func (a *applier) testHelper(s *Site) (uint32, error) {
 	semaphore, name := a.p.semaphores.symbol(s.Stub.ID)
 	name = testPrefix + name
 	if sym := a.tests[name]; sym != 0 {
@@ -62,7 +62,7 @@ func (a *applier) test(s *Site) (uint32, error) {
 	t := a.m.Traits()
 	sym := a.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC})
 	sec, size, err := a.addHelper(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: semaphore, selfSymbol: sym}, arch.Stub{
-		Kind: arch.Enabled, LandingPad: (t.Veneers || a.p.indirect) && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
+		Kind: arch.Enabled, LandingPad: (t.Veneers || a.p.loadsThroughRegister) && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
 	})
 	function := a.e.Symbol(sym)
 	function.Section, function.Size = sec, size
@@ -112,8 +112,8 @@ func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s
 	return sec, uint64(len(code)), nil
 }
 
-// What a helper is told that symbols are called, which it names in relocations alone. No
-// return thunk is called so.
+// Names for Machine.Stub of symbols that only relocations of the helper name. The NUL keeps them from being the name of a
+// thunk.
 const (
 	semaphoreSymbol = "\x00semaphore"
 	selfSymbol      = "\x00self"

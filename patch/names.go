@@ -141,9 +141,8 @@ func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 	return 0, "", false
 }
 
-// StubTexts returns the texts without any of which an object has no stub, and no guard
-// (elfreloc.Object.NamesContain), the likely ones first: a symbol that is named is
-// there.
+// StubTexts returns texts of which the names of an object's symbols contain at least one if it has a stub or a guard
+// (elfreloc.Object.NamesContain), the likeliest first.
 func (n Names) StubTexts() [][]byte {
 	n = n.orDefault()
 	var out [][]byte

@@ -66,8 +66,8 @@ func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
 func (opts Options) MayHaveNotes() bool { return opts.HasNotes() || opts.AutoStapsdt }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
-// them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one
-// byte, and its function boundary tracing takes each return for its own.
+// them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one byte, and its function
+// boundary tracing owns each return. So the first byte of a site has to be a NOP of one byte.
 func (opts Options) armable() bool {
 	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
 }

@@ -18,13 +18,13 @@ type Plan struct {
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
 	Thunk   string // the symbol of the return thunk to use, "" for none
-	// Warnings are what Apply has met that keeps it from knowing all it might
-	// record.
+	// Warnings say what Apply could not record, such as types in debug information that makes no sense. Apply fills
+	// it.
 	Warnings []error
 
-	semaphores *objectSemaphores // nil for none
-	indirect   bool              // a site goes to the helper that loads a semaphore through a register
-	edited     bool              // dtrace -G has disabled sites, which are not among Sites
+	semaphores           *objectSemaphores // nil for none
+	loadsThroughRegister bool              // a site goes to the helper that loads a semaphore through a register
+	edited               bool              // dtrace -G has disabled sites, which are not among Sites
 
 	info    *probeInfo    // once probeInfo has made it
 	objects *ProbeObjects // once probeObjects has found them
@@ -38,7 +38,7 @@ type planner struct {
 	code     []byte       // of sites, before and after
 
 	thunkRefused *arch.Refusal
-	thunks       map[int][]elfreloc.Relocation // what returns has found, by relocation section
+	thunks       map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
 	stack        stackChecks
 	flow         arch.Flow                     // for calls away from their relocations, once it is needed
 	followed     map[relocation]*arch.Followed // the loads of section followedIn
@@ -49,9 +49,8 @@ type planner struct {
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
-// What cannot be disabled is in Refused; then the plan must not be applied. An object of
-// a machine that is not known is an error where it calls stubs, or names them in what is
-// not loaded: which relocation names nothing is not known either.
+// What cannot be disabled is in Refused; then the plan must not be applied. If the machine is unknown, an object that
+// refers to a stub is an error, even if only debug sections do: no relocation can be neutralised.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults().ForObject(s.Object)
 	p := &planner{Plan: &Plan{Scan: s, Options: opts}}
@@ -121,7 +120,7 @@ func UnsupportedPlan(s *Scan) *Plan {
 	p := &Plan{Scan: s}
 	for i := range s.Calls {
 		offset := s.Calls[i].Reloc.Offset
-		p.Sites = append(p.Sites, Site{Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, Record: offset}})
+		p.Sites = append(p.Sites, Site{Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, RecordedOffset: offset}})
 	}
 	return p
 }

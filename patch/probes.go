@@ -166,11 +166,10 @@ func (f *probeFinder) hide(sym uint32) {
 	}
 }
 
-// retireStubs removes the stubs that are no longer called, so that no linker
-// or loader looks for them. What is not loaded names them no more: debug information,
-// or the call graph. It must not take the probe object for a function. On a machine that
-// is not known nothing is called, and nothing neutral is known either.
-func (f *probeFinder) retireStubs() {
+// removeStubs removes the stubs that are no longer called, so that no linker
+// or loader looks for them. Debug information and call graphs stop naming them, or they would take the probe object for
+// a function. If the machine is unknown, there are no calls, and no relocation that does nothing.
+func (f *probeFinder) removeStubs() {
 	if f.p.Scan.Machine == nil {
 		return
 	}

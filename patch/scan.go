@@ -257,8 +257,8 @@ func (s *Scan) attributes() ([]byte, error) {
 	return s.Object.Data(i)
 }
 
-// compareMappings sorts by offset. Of those at one place, where a piece of a section is
-// empty, the last counts: the one that is not data, as far as they say.
+// compareMappings sorts by offset. At equal offsets code is behind data: the piece before is empty, and the last entry
+// counts.
 func compareMappings(a, b arch.Mapping) int {
 	isCode := func(m arch.Mapping) int {
 		if m.Encoding == arch.Data {
@@ -293,10 +293,8 @@ func (s *Scan) Image() (image.Image, error) {
 	return s.image, nil
 }
 
-// GuardPrefix is what the symbols of semaphores begin with that guards of include/sdt.h
-// define and read, before the id of the probe. A preprocessor cannot make the name of
-// one that tracers expect; so it is the conversion that gives them that
-// (Names.Guards).
+// GuardPrefix begins the names of the semaphores that guards of include/sdt.h define and read. The id of the probe
+// follows. A conversion gives them the names that tracers expect, which a preprocessor cannot make (Names.Guards).
 const GuardPrefix = "__dtrace_semaphore_"
 
 // Guard is the symbol of a semaphore that guards read.

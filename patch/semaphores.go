@@ -39,14 +39,14 @@ func ParseSemaphores(name string) (Semaphores, error) {
 
 // semaphore is the semaphore of a probe, or of several of one name.
 type semaphore struct {
-	name    string
-	symbol  uint32   // of the object, 0 for none; it has the name, or gets it
-	same    []uint32 // other symbols of the object that symbol takes the place of
-	defined bool     // by the object
-	foreign bool     // the symbol has the name already, so there may be a definition of 2 bytes
-	tested  bool     // by a call
-	hasNote bool     // by a call that gets a note
-	added   uint32   // its symbol in the edit, 0 for none
+	name         string
+	symbol       uint32   // of the object, 0 for none; it has the name, or gets it
+	duplicates   []uint32 // other symbols of the object that symbol takes the place of
+	defined      bool     // by the object
+	alreadyNamed bool     // the symbol has the name already, so there may be a definition of 2 bytes
+	tested       bool     // by a call
+	hasNote      bool     // by a call that gets a note
+	added        uint32   // its symbol in the edit, 0 for none
 }
 
 // objectSemaphores are the semaphores of an object.
@@ -150,9 +150,8 @@ func (p *objectSemaphores) useNamed() error {
 	return nil
 }
 
-// useSymbol makes a semaphore use a symbol of the object. Of several, which are those of
-// guards before they are renamed and after it, as ld -r may bring them together, or
-// references and a definition, it uses the definition that linkers keep.
+// useSymbol makes a semaphore use a symbol of the object. ld -r can leave several: of guards that have been renamed beside
+// others, or references beside a definition. The definition that linkers keep is used.
 func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error {
 	syms, err := p.plan.Scan.Object.Symbols()
 	if err != nil {
@@ -162,7 +161,7 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error
 	if fault := p.misuse(syms, s, i, &sym); fault != "" {
 		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
-	s.foreign = s.foreign || hasName
+	s.alreadyNamed = s.alreadyNamed || hasName
 	better, err := p.isBetter(syms, s, i)
 	switch {
 	case err != nil:
@@ -170,9 +169,9 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error
 	case s.symbol == 0:
 		s.symbol = i
 	case better:
-		s.same, s.symbol = append(s.same, s.symbol), i
+		s.duplicates, s.symbol = append(s.duplicates, s.symbol), i
 	default:
-		s.same = append(s.same, i)
+		s.duplicates = append(s.duplicates, i)
 	}
 	s.defined = s.defined || sym.Section != 0
 	return nil
@@ -209,16 +208,15 @@ func (p *objectSemaphores) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint
 	return groups[section] < groups[syms.At(int(s.symbol)).Section], err
 }
 
-// isOurs reports whether a symbol is that of a semaphore as guards and conversions define
-// it.
+// isOurs reports whether guards or conversions have defined a semaphore.
 func (p *objectSemaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
 	sym := syms.At(int(i))
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 
-// room is arch.Env.Semaphore for calls of a kind of a probe. That two bytes of zero are
-// behind a semaphore is known of those alone that this object makes, or a guard in it.
-func (p *objectSemaphores) room(id string, kind arch.Kind) int {
+// loadableBytes returns how many bytes of a semaphore a test may load (arch.Env.SemaphoreBytes): four if this object or a guard
+// in it defines the semaphore, because two bytes of zero follow; two otherwise.
+func (p *objectSemaphores) loadableBytes(id string, kind arch.Kind) int {
 	if p == nil {
 		return 0
 	}
@@ -226,7 +224,7 @@ func (p *objectSemaphores) room(id string, kind arch.Kind) int {
 	switch {
 	case s == nil || kind != arch.Enabled:
 		return 0
-	case s.foreign:
+	case s.alreadyNamed:
 		return stapsdt.SemaphoreSize
 	}
 	return stapsdt.SemaphoreRoom
@@ -252,7 +250,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		if err != nil {
 			return err
 		}
-		for _, other := range s.same {
+		for _, other := range s.duplicates {
 			e.RemoveSymbol(other, sym)
 		}
 		s.added = sym

@@ -17,9 +17,9 @@ type Site struct {
 	// Operands say where the arguments of a marked NOP are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
 	Operands string
-	// Shared reports that the relocation is that of another site, too: a stub's address was
-	// loaded once for both.
-	Shared bool
+	// SharesRelocation reports that an earlier site owns the relocation, because a stub's address was loaded once
+	// for both: this one leaves the relocation alone.
+	SharesRelocation bool
 }
 
 // Addr returns the address of the site's first byte.
@@ -65,7 +65,7 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 		return nil
 	}
 	change.Site.Code, change.New = p.copyCode(change.Site.Code), p.copyCode(change.New)
-	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, Shared: d.shared})
+	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, SharesRelocation: d.shared})
 	return nil
 }
 
@@ -81,9 +81,9 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
-		if env.Returns, err = p.returns(ref.Relocs); err != nil {
+		if env.Returns, err = p.thunkRelocs(ref.Relocs); err != nil {
 			return change, err
 		}
 	}
@@ -140,8 +140,8 @@ func refusal(r *arch.Refusal) error {
 // isRefusal distinguishes a refusal from an error of the object.
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
-// returns finds the relocations against the return thunk in a section.
-func (p *planner) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
+// thunkRelocs finds the relocations against the return thunk in a section.
+func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}

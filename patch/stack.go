@@ -15,13 +15,13 @@ import (
 // stackChecks refuse sites whose disabled forms do not do to the stack what the code around them
 // relies on.
 type stackChecks struct {
-	scan    *Scan
-	section int // of check
-	refuses func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
-	rows    map[int][]unwind.Row // by section, once they are read
-	isRead  uint64               // bytes of functions that were looked at
-	most    *int                 // what Most found
-	symbols map[uint64]uint32    // of relocations of the section, by offset, once they are read
+	scan      *Scan
+	section   int // of check
+	checkSite func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
+	rows      map[int][]unwind.Row // by section, once they are read
+	bytesRead uint64               // bytes of functions that were looked at
+	maxCount  *int                 // what Most found
+	symbols   map[uint64]uint32    // of relocations of the section, by offset, once they are read
 }
 
 // check refuses a site with the text around it. A site that calls a helper does what it did.
@@ -31,10 +31,10 @@ func (c *stackChecks) check(s *Scan, ref *Reference, change *arch.Change, t arch
 		return nil
 	}
 	c.scan = s
-	if section := ref.Relocs.Target; c.refuses == nil || c.section != section {
-		c.section, c.symbols, c.refuses = section, nil, checker.CheckCalls(frames{c, section})
+	if section := ref.Relocs.Target; c.checkSite == nil || c.section != section {
+		c.section, c.symbols, c.checkSite = section, nil, checker.CheckCalls(frames{c, section})
 	}
-	return c.refuses(t, change.Site, ref.Stub.Kind)
+	return c.checkSite(t, change.Site, ref.Stub.Kind)
 }
 
 // readRows reads the unwind table, and where there is none that makes sense the symbols of
@@ -91,7 +91,7 @@ func (f frames) Code(frame arch.Frame) []byte {
 		return nil
 	}
 	// Functions of a table that makes no sense may overlap.
-	if f.isRead += frame.End - frame.Function; f.isRead > longestFunction+4*uint64(o.Size()) {
+	if f.bytesRead += frame.End - frame.Function; f.bytesRead > longestFunction+4*uint64(o.Size()) {
 		return nil
 	}
 	code, err := o.Bytes(f.section, frame.Function, frame.End-frame.Function)
@@ -151,8 +151,8 @@ func (f frames) readSymbols() error {
 }
 
 func (f frames) Most(count func([]byte) int) int {
-	if f.most != nil {
-		return *f.most
+	if f.maxCount != nil {
+		return *f.maxCount
 	}
 	most := 0
 	for section, rows := range f.rows {
@@ -162,6 +162,6 @@ func (f frames) Most(count func([]byte) int) int {
 			}
 		}
 	}
-	f.most = &most
+	f.maxCount = &most
 	return most
 }

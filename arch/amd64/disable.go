@@ -48,7 +48,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if err := checkRegister(s, k, env); err != nil {
 		return arch.Change{}, err
 	}
-	if env.Semaphore != 0 && k == arch.Enabled {
+	if env.SemaphoreBytes != 0 && k == arch.Enabled {
 		if c, ok := test(s, env); ok {
 			return c, nil
 		}
@@ -60,9 +60,9 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 // That would need a relocation of its own, too.
 func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
 	switch {
-	case !s.Register, k == arch.Enabled && env.Semaphore != 0 && len(s.Code) == movLen:
+	case !s.Register, k == arch.Enabled && env.SemaphoreBytes != 0 && len(s.Code) == movLen:
 		return nil
-	case k == arch.Enabled && env.Semaphore != 0:
+	case k == arch.Enabled && env.SemaphoreBytes != 0:
 		return arch.RefuseSite(k, s.Form, fixLarge+", or convert without notes (--no-stapsdt)", " through a register, which has no room to load a semaphore")
 	case s.Form == arch.Tail && (env.ReturnThunk || k == arch.Enabled && len(s.Code) < 3): // xor and ret take 3
 		return arch.RefuseSite(k, s.Form, "compile with -fno-optimize-sibling-calls",

@@ -45,7 +45,7 @@ func TestDisabledRecognisesEachForm(t *testing.T) {
 			{0x75, 0x02}, {0x75, 0x02, 0x90}, {0x66, 0x90},
 		} {
 			text, c := disabledText(t, f, k, env, around, around)
-			got, ok := Machine{}.Disabled(text, c.Record, k)
+			got, ok := Machine{}.Disabled(text, c.RecordedOffset, k)
 			// What is behind a short form may make a longer one of it.
 			if !ok || got.Offset != c.Site.Offset || !bytes.HasPrefix(got.Code, c.New) || around == nil && len(got.Code) != len(c.New) {
 				t.Errorf("%s as %s in %+v before % x is read back as %+v, %v", f.name, arch.Describe(k, f.form), env, around, got, ok)
@@ -62,9 +62,9 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 		{"4c 8b 3d 00 00 00 00", "4c 8d 3d 00 00 00 00"}, // %r15
 	} {
 		site := arch.Site{Offset: 0x40, GOT: true, Register: true, Code: unhex(t, c.code)}
-		got := mustDisable(t, site, arch.Enabled, arch.Env{Semaphore: 2, Armable: true})
+		got := mustDisable(t, site, arch.Enabled, arch.Env{SemaphoreBytes: 2, Armable: true})
 		want := arch.Change{
-			Site: site, New: unhex(t, c.new), Record: 0x40, Target: arch.TargetTest,
+			Site: site, New: unhex(t, c.new), RecordedOffset: 0x40, Target: arch.TargetTest,
 			Reloc: elfreloc.Relocation{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
 		}
 		expect.Equal(t, want, got)

@@ -28,7 +28,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Register || s.Form == arch.Nop || len(s.Code) < len(nop5) {
 		return arch.Change{}, arch.RefuseSite(k, s.Form, fixDOFRegister, " that is not a direct call or jump, which dtrace -G has no form for")
 	}
-	c := arch.Change{Site: s, New: bytes.Repeat([]byte{x86.OpNop}, len(s.Code)), Record: s.Offset}
+	c := arch.Change{Site: s, New: bytes.Repeat([]byte{x86.OpNop}, len(s.Code)), RecordedOffset: s.Offset}
 	code := c.New
 	if len(code) > len(nop5) && s.Form != arch.CondTail {
 		copy(code[len(code)-len(nop2):], nop2) // or it would hold a form of 5 bytes
@@ -38,7 +38,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 			code[0] = x86.Inverted(s.Code) // jcc over what is done if the probe is reached
 		}
 		code[1] = byte(len(code) - x86.CondSkip)
-		code, c.Record = code[x86.CondSkip:], c.Record+x86.CondSkip
+		code, c.RecordedOffset = code[x86.CondSkip:], c.RecordedOffset+x86.CondSkip
 	}
 	if k == arch.Enabled {
 		zero := zeroRAX
@@ -47,7 +47,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 		}
 		code = code[copy(code, zero):]
 		if s.Form == arch.Call {
-			c.Record += uint64(len(zero)) // which debuggers expect
+			c.RecordedOffset += uint64(len(zero)) // which debuggers expect
 		}
 	}
 	if s.Form != arch.Call {
@@ -80,7 +80,7 @@ func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site
 	for before := len(zeroEAX) + x86.CondSkip; before >= 0; before-- {
 		for _, shape := range shapesDOF {
 			s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size)
-			if ok && (c.Record == record || k == arch.Enabled && c.New[record-s.Offset] == x86.OpRet) {
+			if ok && (c.RecordedOffset == record || k == arch.Enabled && c.New[record-s.Offset] == x86.OpRet) {
 				return s, true
 			}
 		}

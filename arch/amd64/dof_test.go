@@ -34,15 +34,15 @@ func TestDOFForms(t *testing.T) {
 		{jmpGOT, arch.Tail, arch.Enabled, []byte{0x48, 0x33, 0xc0, 0xc3, 0x66, 0x90}, 0},
 	} {
 		got, err := Machine{}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: c.code}, c.kind)
-		if err != nil || !bytes.Equal(got.New, c.want) || got.Record != 16+c.record {
-			t.Errorf("% x as %s: % x, recorded at %d, %v", c.code, arch.Describe(c.kind, c.form), got.New, got.Record, err)
+		if err != nil || !bytes.Equal(got.New, c.want) || got.RecordedOffset != 16+c.record {
+			t.Errorf("% x as %s: % x, recorded at %d, %v", c.code, arch.Describe(c.kind, c.form), got.New, got.RecordedOffset, err)
 		}
 		// A kernel emulates the instruction of a probe, and skips that of a test.
-		insn, err := x86asm.Decode(got.New[got.Record-16:], 64)
+		insn, err := x86asm.Decode(got.New[got.RecordedOffset-16:], 64)
 		if err != nil || (insn.Op == x86asm.RET) != (c.kind == arch.Probe && c.form != arch.Call) {
 			t.Errorf("% x as %s: %v is recorded, %v", c.code, arch.Describe(c.kind, c.form), insn, err)
 		}
-		if rest := got.New[got.Record-16+uint64(insn.Len):]; c.kind == arch.Enabled && c.form != arch.Call && rest[0] != 0xc3 {
+		if rest := got.New[got.RecordedOffset-16+uint64(insn.Len):]; c.kind == arch.Enabled && c.form != arch.Call && rest[0] != 0xc3 {
 			t.Errorf("% x as %s: % x follows what a kernel skips", c.code, arch.Describe(c.kind, c.form), rest)
 		}
 	}

@@ -16,7 +16,7 @@ var load6 = []byte{0x8b, 0x05, 0x00, 0x00, 0x00, 0x00} // mov disp32(%rip),%eax
 // of 2 bytes is one of 7, and no site is as long. A call through the GOT has room for a load
 // of 4.
 func test(s arch.Site, env arch.Env) (c arch.Change, ok bool) {
-	c = arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: elfreloc.Relocation{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
+	c = arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTest, Reloc: elfreloc.Relocation{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
 	switch {
 	case s.Register && len(s.Code) == movLen:
 		c.New = bytes.Clone(s.Code) // the load becomes one of the helper's address, which calls go on to
@@ -24,7 +24,7 @@ func test(s arch.Site, env arch.Env) (c arch.Change, ok bool) {
 		clear(c.New[movField:])
 		c.Reloc.Offset = s.Offset + movField
 		return c, true
-	case s.Form == arch.Call && len(s.Code) == len(load6) && env.Semaphore >= 4:
+	case s.Form == arch.Call && len(s.Code) == len(load6) && env.SemaphoreBytes >= 4:
 		c.New, c.Target = bytes.Clone(load6), arch.TargetSemaphore
 		c.Reloc.Offset = s.Offset + 2
 		return c, true
@@ -53,7 +53,7 @@ var (
 	load7   = []byte{0x0f, 0xb7, 0x05, 0x00, 0x00, 0x00, 0x00} // movzwl disp32(%rip),%eax
 )
 
-// Load reads the load of a site, or that of a helper with the return behind it.
+// LoadedSemaphore reads the load of a site, or that of a helper with the return behind it.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if b := t.At(at, len(load6)); b != nil && bytes.Equal(b[:2], load6[:2]) {
 		return mode.Behind(b, at), true

@@ -58,7 +58,7 @@ func TestByteOrders(t *testing.T) {
 		code := unhex(t, s.code)
 		reloc := []elfreloc.Relocation{{Type: uint32(s.typ), Implicit: true}}
 		for _, k := range kinds {
-			for _, env := range []arch.Env{{}, {Armable: true}, {Semaphore: 2}} {
+			for _, env := range []arch.Env{{}, {Armable: true}, {SemaphoreBytes: 2}} {
 				want, err := disable(Machine{}, code, reloc, k, env)
 				same, errSame := disable(Machine{be8}, code, reloc, k, env)
 				got, errGot := disable(Machine{big}, swapped(code, s.set), reloc, k, env)
@@ -73,7 +73,7 @@ func TestByteOrders(t *testing.T) {
 					*form = swapped(*form, s.set)
 				}
 				expect.Equal(t, want, got, "%s: big-endian", s.code)
-				found, ok := Machine{big}.Disabled(arch.Text{Code: swapped(got.New, s.set)}, want.Record, k)
+				found, ok := Machine{big}.Disabled(arch.Text{Code: swapped(got.New, s.set)}, want.RecordedOffset, k)
 				if ok != (want.Target == arch.TargetNone || k == arch.Enabled) {
 					t.Errorf("%s is read back as %+v, %v", s.code, found, ok)
 				}
@@ -153,7 +153,7 @@ func TestOldProcessors(t *testing.T) {
 	if s, ok := (Machine{}).Disabled(arch.Text{Code: c.New}, 0, arch.Probe); !ok || s.Form != arch.Call {
 		t.Errorf("%+v, %v", s, ok)
 	}
-	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Env{Text: text, Semaphore: 2})
+	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Env{Text: text, SemaphoreBytes: 2})
 	wantRefusal(t, err, "got an is-enabled test of a semaphore, for v5TE (.ARM.attributes, Tag_CPU_arch), which has no movw; compile for ARMv6T2 or later")
 	text.Code = unhex(t, "fff7feff")
 	_, err = Machine{}.Decode(text, []elfreloc.Relocation{{Type: uint32(elf.R_ARM_THM_PC22), Implicit: true}})

@@ -49,7 +49,7 @@ const condSkip = halfword
 
 // Disable replaces the one instruction of the site.
 func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	c := arch.Change{Site: s, Record: s.Offset}
+	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	switch {
 	case len(s.Code) != insnLen:
 		return arch.Change{}, arch.RefuseSite(k, s.Form, "", " of %d bytes", len(s.Code))
@@ -58,7 +58,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 	case s.Form == arch.Nop:
 		c.New = bytes.Clone(s.Code)
 		return c, nil
-	case k == arch.Enabled && env.Semaphore != 0 && m.order.beforeT2(env.Text.Attributes) != "":
+	case k == arch.Enabled && env.SemaphoreBytes != 0 && m.order.beforeT2(env.Text.Attributes) != "":
 		return arch.Change{}, arch.Refuse(fixOld, "an is-enabled test of a semaphore, for %s (.ARM.attributes, Tag_CPU_arch), which has no movw", m.order.beforeT2(env.Text.Attributes))
 	}
 	if b, ok := branchThumb(m.order.readThumb(s.Code)); ok && b.form == s.Form && b.distance == -aheadThumb {
@@ -76,7 +76,7 @@ func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Env) (arch.Chan
 	call := c.Site.Form == arch.Call
 	var insn uint32
 	switch {
-	case k == arch.Enabled && (env.Semaphore != 0 || !call):
+	case k == arch.Enabled && (env.SemaphoreBytes != 0 || !call):
 		c.Target, c.Reloc = helper(env), elfreloc.Relocation{Offset: c.Site.Offset, Type: uint32(elf.R_ARM_JUMP24), Implicit: true}
 		if insn = bA32; call {
 			insn = blA32
@@ -105,20 +105,20 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 	switch form := c.Site.Form; {
 	case form == arch.Call && k == arch.Probe:
 		c.New = m.order.thumb(wideNop)
-	case form == arch.Call && env.Semaphore != 0:
+	case form == arch.Call && env.SemaphoreBytes != 0:
 		jump(blT, uint32(elf.R_ARM_THM_PC22))
 	case form == arch.Call:
 		c.New = m.order.thumb(zeroT)
 	case form == arch.Tail && k == arch.Probe:
 		c.New = m.order.thumb(retNop)
-	case form == arch.Tail && (env.Semaphore != 0 || m.mayBeInIT(env.Text, c.Site.Offset)):
+	case form == arch.Tail && (env.SemaphoreBytes != 0 || m.mayBeInIT(env.Text, c.Site.Offset)):
 		jump(bT, uint32(elf.R_ARM_THM_JUMP24))
 	case form == arch.Tail:
 		c.New = m.order.thumb(zeroRet)
 	case k == arch.Probe:
 		cond := m.order.readThumb(c.Site.Code) >> 22 & 0xf
 		c.New = m.order.thumb(condRet | (cond^1)<<24) // the lowest bit inverts it
-		c.Record += condSkip
+		c.RecordedOffset += condSkip
 	default:
 		// Not the helper: mold 1.10 links such a branch to A32 without what changes the
 		// instruction set, and gold says that it cannot.
@@ -129,7 +129,7 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 
 // helper returns the one that an is-enabled test goes to.
 func helper(env arch.Env) arch.Target {
-	if env.Semaphore != 0 {
+	if env.SemaphoreBytes != 0 {
 		return arch.TargetTest
 	}
 	return arch.TargetHelper

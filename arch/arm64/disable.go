@@ -30,10 +30,10 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if err != nil {
 		return arch.Change{}, err
 	}
-	if k == arch.Enabled && env.Semaphore != 0 {
+	if k == arch.Enabled && env.SemaphoreBytes != 0 {
 		return test(s), nil
 	}
-	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
+	c := arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}
 	if k == arch.Enabled && s.Form == arch.Tail {
 		c.Target = arch.TargetHelper
 		c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}

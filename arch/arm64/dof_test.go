@@ -21,8 +21,8 @@ func TestDOFForms(t *testing.T) {
 			target = arch.TargetHelper
 		}
 		got, err := Machine{}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: bl}, c.kind)
-		if (err != nil) != (c.want == nil) || !bytes.Equal(got.New, c.want) || err == nil && (got.Record != 16 || got.Target != target) {
-			t.Errorf("%s: % x, recorded at %d, %v", arch.Describe(c.kind, c.form), got.New, got.Record, err)
+		if (err != nil) != (c.want == nil) || !bytes.Equal(got.New, c.want) || err == nil && (got.RecordedOffset != 16 || got.Target != target) {
+			t.Errorf("%s: % x, recorded at %d, %v", arch.Describe(c.kind, c.form), got.New, got.RecordedOffset, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub: the load takes two instructions.
 func test(s arch.Site) arch.Change {
-	c := arch.Change{Site: s, New: bytes.Clone(b), Record: s.Offset, Target: arch.TargetTest}
+	c := arch.Change{Site: s, New: bytes.Clone(b), RecordedOffset: s.Offset, Target: arch.TargetTest}
 	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
 	if s.Form == arch.Call {
 		c.New, c.Reloc.Type = bytes.Clone(bl), uint32(elf.R_AARCH64_CALL26)
@@ -31,7 +31,7 @@ var (
 	ldrh = []byte{0x00, 0x00, 0x40, 0x79} // ldrh w0, [x0, :lo12:semaphore]
 )
 
-// Load reads the helper. Linkers that work around an erratum make adr of adrp.
+// LoadedSemaphore reads the helper. Linkers that work around an erratum make adr of adrp.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if bytes.Equal(t.At(at, insnLen), btiC) {
 		at += insnLen

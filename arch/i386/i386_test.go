@@ -81,7 +81,7 @@ func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
 	}{
 		{arch.CondTail, arch.Probe, arch.Env{}, "got a cond-tail of 4 bytes"},
 		{arch.Call, arch.Enabled, arch.Env{}, "got an isenabled of 4 bytes"},
-		{arch.Call, arch.Enabled, arch.Env{Semaphore: 2}, "got an isenabled of 4 bytes"},
+		{arch.Call, arch.Enabled, arch.Env{SemaphoreBytes: 2}, "got an isenabled of 4 bytes"},
 		{arch.Tail, arch.Probe, arch.Env{ReturnThunk: true}, "got a tail of 4 bytes"},
 		{arch.CondTail, arch.Enabled, arch.Env{ReturnThunk: true}, "got an isenabled-cond-tail of 4 bytes"},
 	} {

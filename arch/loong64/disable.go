@@ -49,17 +49,17 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	switch {
 	case err != nil:
 		return arch.Change{}, err
-	case k == arch.Enabled && env.Semaphore != 0:
+	case k == arch.Enabled && env.SemaphoreBytes != 0:
 		return jump(s, arch.TargetTest), nil
 	case k == arch.Enabled && s.Form == arch.Tail && len(s.Code) == insnLen:
 		return jump(s, arch.TargetHelper), nil
 	}
-	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+	return arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}, nil
 }
 
 // jump makes a site go elsewhere, as it went to the stub.
 func jump(s arch.Site, to arch.Target) arch.Change {
-	c := arch.Change{Site: s, New: bytes.Clone(s.Code), Record: s.Offset, Target: to}
+	c := arch.Change{Site: s, New: bytes.Clone(s.Code), RecordedOffset: s.Offset, Target: to}
 	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_LARCH_CALL36)}
 	if len(s.Code) == insnLen {
 		c.Reloc.Type = uint32(elf.R_LARCH_B26)

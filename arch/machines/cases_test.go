@@ -332,9 +332,9 @@ func (d *disabledCase) begin(value string) (err error) {
 		case "armable":
 			d.env.Armable = true
 		case "semaphore2":
-			d.env.Semaphore = 2
+			d.env.SemaphoreBytes = 2
 		case "semaphore4":
-			d.env.Semaphore = 4
+			d.env.SemaphoreBytes = 4
 		default:
 			return errUnknown
 		}

@@ -61,7 +61,7 @@ func TestDisabledForms(t *testing.T) {
 		off := c.Site.Offset
 		want := arch.Change{
 			Site: arch.Site{Offset: off, Form: s.form, GOT: s.got, Code: s.code},
-			New:  d.code, Record: off + d.record, Target: d.target, Reloc: d.reloc,
+			New:  d.code, RecordedOffset: off + d.record, Target: d.target, Reloc: d.reloc,
 		}
 		if d.target != arch.TargetNone {
 			want.Reloc.Offset += off
@@ -87,7 +87,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 		has := map[string]bool{}
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
-				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable, d.env.Semaphore)] = true
+				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable, d.env.SemaphoreBytes)] = true
 			}
 		}
 		helper := false
@@ -123,21 +123,21 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 			form = arch.Call // nothing tells them apart any more
 		}
 		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
-			got, ok := m.Disabled(in, c.Record, d.kind)
+			got, ok := m.Disabled(in, c.RecordedOffset, d.kind)
 			if !ok || got.Offset != c.Site.Offset || got.Form != form || got.GOT != s.got || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
-			_, jumps := m.Branch(in, c.Record)
+			_, jumps := m.Branch(in, c.RecordedOffset)
 			if !jumps && d.target != arch.TargetNone && d.target != arch.TargetSemaphore {
 				t.Errorf("%s: goes elsewhere, and Branch does not tell where", d.name)
 			}
 			if !jumps {
 				for other := range arch.Kinds {
-					if got, ok := m.Disabled(in, c.Record, other); ok && other != d.kind {
+					if got, ok := m.Disabled(in, c.RecordedOffset, other); ok && other != d.kind {
 						t.Errorf("%s: taken for %s", d.name, arch.Describe(other, got.Form))
 					}
 				}
-				if m.Live(in, c.Record) {
+				if m.Live(in, c.RecordedOffset) {
 					t.Errorf("%s: taken for a call or a jump", d.name)
 				}
 			} else if d.target == arch.TargetNone || d.target == arch.TargetSemaphore {
@@ -150,7 +150,7 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 func TestDisabledFormsThatAreCutOff(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
 		short := arch.Text{Code: c.New[:len(c.New)-1], Start: c.Site.Offset}
-		if got, ok := m.Disabled(short, c.Record, d.kind); ok && len(got.Code) >= len(c.New) {
+		if got, ok := m.Disabled(short, c.RecordedOffset, d.kind); ok && len(got.Code) >= len(c.New) {
 			t.Errorf("%s is recognised without its last byte", d.name)
 		}
 	})
@@ -162,11 +162,11 @@ func TestBreakpointsHideSites(t *testing.T) {
 		for _, b := range m.Traits().Breakpoints {
 			armed := text
 			armed.Code = bytes.Clone(text.Code)
-			copy(armed.Code[c.Record-text.Start:], b)
-			if got, ok := m.Disabled(armed, c.Record, d.kind); ok {
+			copy(armed.Code[c.RecordedOffset-text.Start:], b)
+			if got, ok := m.Disabled(armed, c.RecordedOffset, d.kind); ok {
 				t.Errorf("%s with % x over it is taken for %s", d.name, b, arch.Describe(d.kind, got.Form))
 			}
-			if m.Live(armed, c.Record) {
+			if m.Live(armed, c.RecordedOffset) {
 				t.Errorf("%s with % x over it is live", d.name, b)
 			}
 		}
@@ -176,7 +176,7 @@ func TestBreakpointsHideSites(t *testing.T) {
 // Where the semaphore is loaded at a site, Load reads it there, and nowhere else.
 func TestDisabledFormsThatLoad(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
-		if _, ok := m.LoadedSemaphore(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
+		if _, ok := m.LoadedSemaphore(text, c.RecordedOffset); ok != (d.target == arch.TargetSemaphore) {
 			t.Errorf("%s loads a semaphore: %v", d.name, ok)
 		}
 	})

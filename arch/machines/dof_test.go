@@ -53,7 +53,7 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 		}
 		return
 	}
-	if len(change.New) != len(s.code) || change.Record < off || change.Record-off >= uint64(len(s.code)) {
+	if len(change.New) != len(s.code) || change.RecordedOffset < off || change.RecordedOffset-off >= uint64(len(s.code)) {
 		t.Errorf("%s: %+v", s.name, change)
 	}
 	text.Code = bytes.Clone(text.Code)
@@ -62,13 +62,13 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 	if !ok || found.Offset != off || found.Form != s.form || found.GOT != s.got || !bytes.Equal(found.Code, change.New) {
 		t.Errorf("%s as % x: found %+v, %v", s.name, change.New, found, ok)
 	}
-	if again, err := d.DisableDOF(found, k); err != nil || !bytes.Equal(again.New, change.New) || again.Record != change.Record {
-		t.Errorf("%s: % x at %#x becomes % x at %#x, %v", s.name, change.New, change.Record, again.New, again.Record, err)
+	if again, err := d.DisableDOF(found, k); err != nil || !bytes.Equal(again.New, change.New) || again.RecordedOffset != change.RecordedOffset {
+		t.Errorf("%s: % x at %#x becomes % x at %#x, %v", s.name, change.New, change.RecordedOffset, again.New, again.RecordedOffset, err)
 	}
 	if k == arch.Probe || d.Traits().DOF.Tests {
-		recorded, ok := d.RecordedDOF(text, change.Record, k)
+		recorded, ok := d.RecordedDOF(text, change.RecordedOffset, k)
 		if !ok || recorded.Offset != off || recorded.Form != s.form || !bytes.Equal(recorded.Code, change.New) {
-			t.Errorf("%s as % x: %#x is of %+v, %v", s.name, change.New, change.Record, recorded, ok)
+			t.Errorf("%s as % x: %#x is of %+v, %v", s.name, change.New, change.RecordedOffset, recorded, ok)
 		}
 	}
 	for other := range arch.Kinds {

@@ -41,7 +41,7 @@ func TestFormsHeader(t *testing.T) {
 		used := map[int]bool{}
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
-				if d.env.Semaphore == 0 && d.error == "" && !(s.form == arch.CondTail && d.target == arch.TargetHelper) {
+				if d.env.SemaphoreBytes == 0 && d.error == "" && !(s.form == arch.CondTail && d.target == arch.TargetHelper) {
 					checkForm(t, rows, used, s, d)
 				}
 			}

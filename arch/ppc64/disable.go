@@ -19,11 +19,11 @@ const (
 // Disable writes the instruction of the site's kind and form. A tail test has no room to
 // return and to set a result: it goes to a helper.
 func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	c := arch.Change{Site: s, Record: s.Offset}
+	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	switch {
 	case k == arch.Enabled && s.Form == arch.Nop:
 		return arch.Change{}, arch.RefuseNop(k)
-	case k == arch.Enabled && env.Semaphore != 0:
+	case k == arch.Enabled && env.SemaphoreBytes != 0:
 		return m.helped(s, env, arch.TargetTest), nil
 	case k == arch.Enabled && s.Form == arch.Tail:
 		return m.helped(s, env, arch.TargetHelper), nil
@@ -44,7 +44,7 @@ func (m Machine) helped(s arch.Site, env arch.Env, to arch.Target) arch.Change {
 	if s.Form == arch.Tail {
 		insn = insnB
 	}
-	c := arch.Change{Site: s, New: m.code(insn), Record: s.Offset, Target: to}
+	c := arch.Change{Site: s, New: m.code(insn), RecordedOffset: s.Offset, Target: to}
 	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: env.Reloc}
 	if c.Reloc.Type == uint32(elf.R_PPC64_NONE) {
 		c.Reloc.Type = uint32(elf.R_PPC64_REL24)

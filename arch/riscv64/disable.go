@@ -32,10 +32,10 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if err != nil {
 		return arch.Change{}, err
 	}
-	if k == arch.Enabled && env.Semaphore != 0 {
+	if k == arch.Enabled && env.SemaphoreBytes != 0 {
 		return test(s), nil
 	}
-	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+	return arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}, nil
 }
 
 // Disabled compares the pair at a record with the forms of its kind.

@@ -25,7 +25,7 @@ var (
 // test makes a call load the semaphore itself. A tail call has to return too: it goes to
 // the helper, as it went to the stub.
 func test(s arch.Site) arch.Change {
-	c := arch.Change{Site: s, Record: s.Offset}
+	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	if s.Form == arch.Tail {
 		c.New, c.Target = bytes.Clone(s.Code), arch.TargetTest
 		c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_RISCV_CALL_PLT)}
@@ -49,7 +49,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	return site, true
 }
 
-// Load reads auipc and lhu, with which a helper begins too.
+// LoadedSemaphore reads auipc and lhu, with which a helper begins too.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {

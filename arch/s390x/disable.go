@@ -45,7 +45,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	}
 	returns := s.Form == arch.Tail || s.Form == arch.CondTail
 	switch {
-	case k == arch.Enabled && env.Semaphore != 0:
+	case k == arch.Enabled && env.SemaphoreBytes != 0:
 		return test(s, half), nil
 	case returns && env.ReturnThunk && k == arch.Probe && s.Form == arch.CondTail:
 		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls",
@@ -55,17 +55,17 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	case k == arch.Enabled && (s.Form == arch.CondTail || returns && env.ReturnThunk):
 		return jump(s, half, arch.TargetHelper), nil
 	}
-	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
+	c := arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}
 	if s.Form == arch.CondTail {
 		c.New[1] |= (always - half) << 4
-		c.Record += condSkip
+		c.RecordedOffset += condSkip
 	}
 	return c, nil
 }
 
 // jump makes a site go elsewhere on its own condition.
 func jump(s arch.Site, condition byte, to arch.Target) arch.Change {
-	c := arch.Change{Site: s, New: bytes.Clone(condJump), Record: s.Offset, Target: to}
+	c := arch.Change{Site: s, New: bytes.Clone(condJump), RecordedOffset: s.Offset, Target: to}
 	c.New[1] |= condition << 4
 	c.Reloc = elfreloc.Relocation{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
 	return c

@@ -19,7 +19,7 @@ func test(s arch.Site, condition byte) arch.Change {
 		return jump(s, condition, arch.TargetTest)
 	}
 	return arch.Change{
-		Site: s, New: bytes.Clone(llhrl), Record: s.Offset, Target: arch.TargetSemaphore,
+		Site: s, New: bytes.Clone(llhrl), RecordedOffset: s.Offset, Target: arch.TargetSemaphore,
 		Reloc: elfreloc.Relocation{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend},
 	}
 }
@@ -27,7 +27,7 @@ func test(s arch.Site, condition byte) arch.Change {
 // isTest reports whether code is a load as test makes it of a call.
 func isTest(code []byte) bool { return bytes.Equal(code[:fieldAt], llhrl[:fieldAt]) }
 
-// Load reads the load of a site, with which a helper begins too.
+// LoadedSemaphore reads the load of a site, with which a helper begins too.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, siteLen)
 	if code == nil || !isTest(code) {

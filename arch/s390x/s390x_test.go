@@ -31,11 +31,11 @@ func TestConditions(t *testing.T) {
 		}
 		c, err := Machine{}.Disable(site, arch.Probe, arch.Env{})
 		want := []byte{0xa7, (15-condition)<<4 | 4, 0, 3, 0x07, 0xfe}
-		if err != nil || !bytes.Equal(c.New, want) || c.Record != 4 {
-			t.Errorf("condition %d: % x with the record at %d, %v", condition, c.New, c.Record, err)
+		if err != nil || !bytes.Equal(c.New, want) || c.RecordedOffset != 4 {
+			t.Errorf("condition %d: % x with the record at %d, %v", condition, c.New, c.RecordedOffset, err)
 		}
 		c, err = Machine{}.Disable(site, arch.Enabled, arch.Env{})
-		if err != nil || !bytes.Equal(c.New, code) || c.Record != 0 || c.Target != arch.TargetHelper {
+		if err != nil || !bytes.Equal(c.New, code) || c.RecordedOffset != 0 || c.Target != arch.TargetHelper {
 			t.Errorf("condition %d of a test: %+v, %v", condition, c, err)
 		}
 	}

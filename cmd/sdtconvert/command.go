@@ -39,8 +39,8 @@ type group struct {
 	manual    string    // the name of their list in the manual, "" if it has none
 }
 
-// runner runs a command with what its flags have left of the arguments. It reports whether
-// anything failed that it has printed itself.
+// runner runs a command with the arguments that are no flags. failed reports errors that it has printed; err is one that
+// it has not.
 type runner func(args []string) (failed bool, err error)
 
 // commands are all commands, in the order of the overview. They are set by init because

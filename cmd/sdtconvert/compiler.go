@@ -42,7 +42,7 @@ func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *pr
 		Process: p.Process, Program: o.cpp, Flags: o.cppFlags, Class: o.class(), Sysroot: o.sysroot, Quiet: o.quiet, Target: target,
 		Started: func(kill func()) {
 			p.watchSignals()
-			p.child.Store(&kill)
+			p.killChild.Store(&kill)
 		},
 	}
 }

@@ -48,7 +48,7 @@ func (p *program) convert(f *flags) (bool, error) {
 		return false, err
 	}
 	o := s.conversion(len(s.files))
-	o.Elsewhere = true
+	o.SuggestOutput = true
 	if o.Patch.MayHaveNotes() {
 		o.Patch.ProbeSource = probedefs.New(s.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}

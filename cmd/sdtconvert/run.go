@@ -42,17 +42,17 @@ type statusError struct {
 // there can be several runs at once.
 type program struct {
 	*process.Process
-	files *replace.Writer        // of all files that it writes
-	pipes atomic.Bool            // whether a broken pipe is the run's to end by
-	watch sync.Once              // for signals
-	child atomic.Pointer[func()] // kills the program that runs, nil for none
+	files       *replace.Writer        // of all files that it writes
+	ownsSIGPIPE atomic.Bool            // whether a broken pipe is the run's to end by
+	watch       sync.Once              // for signals
+	killChild   atomic.Pointer[func()] // kills the program that runs, nil for none
 
 	command string // that runs; "" if the command line names none
 }
 
 func newProgram(p *process.Process) *program {
 	run := &program{Process: p, files: &replace.Writer{}}
-	run.files.Begin = run.watchSignals
+	run.files.BeforeFirstFile = run.watchSignals
 	return run
 }
 

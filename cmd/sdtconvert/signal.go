@@ -20,21 +20,20 @@ func (p *program) startWatching() {
 			p.end(sig)
 		}
 	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	p.pipes.Store(slices.Contains(watched, os.Signal(syscall.SIGPIPE)))
+	p.ownsSIGPIPE.Store(slices.Contains(watched, os.Signal(syscall.SIGPIPE)))
 }
 
 // end ends the process as a signal would, without a trace of what is half written.
 func (p *program) end(sig os.Signal) {
 	p.files.Abandon()
-	if kill := p.child.Load(); kill != nil && *kill != nil {
+	if kill := p.killChild.Load(); kill != nil && *kill != nil {
 		(*kill)()
 	}
 	p.Exit(process.Status{Signal: sig}.ExitStatus())
 }
 
-// outlet is standard output or error of a run that may have files half written. A pipe
-// without a reader ends the run. The write tells: the signal may be of
-// another pipe, which is an output.
+// outlet is standard output or error of a run that may have files half written. A pipe without a reader ends the run.
+// The error of the write shows that, because SIGPIPE may come from another pipe, which is an output.
 type outlet struct {
 	io.Writer
 	run *program
@@ -43,7 +42,7 @@ type outlet struct {
 // Write implements io.Writer.
 func (o outlet) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
-	if errors.Is(err, syscall.EPIPE) && o.run.pipes.Load() && o.run.Exit != nil {
+	if errors.Is(err, syscall.EPIPE) && o.run.ownsSIGPIPE.Load() && o.run.Exit != nil {
 		o.run.end(syscall.SIGPIPE)
 	}
 	return n, err

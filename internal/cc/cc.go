@@ -123,7 +123,7 @@ func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 		s.finish(objects[i], r)
 		return r
 	}, func(_ int, r *convert.Result) {
-		r.Report(s.Process.Stderr, &warnings) // standard output is the compiler's
+		r.Print(s.Process.Stderr, &warnings) // standard output is the compiler's
 		failed = failed || r.Failed
 	})
 	warnings.Print(s.Process.Stderr)

@@ -195,7 +195,7 @@ func (s *session) finish(o *object, r *convert.Result) {
 	defer s.Unlock()
 	if r.Failed {
 		if err := o.remove(); err != nil {
-			r.Fail(err)
+			r.AddError(err)
 		}
 	}
 	o.done = true

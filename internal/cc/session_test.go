@@ -116,7 +116,7 @@ func TestRemovalOfAnothersObject(t *testing.T) {
 			write("another")
 		}
 		var r convert.Result
-		r.Fail(fs.ErrInvalid)
+		r.AddError(fs.ErrInvalid)
 		s.finish(o, &r)
 		if _, err := os.Stat(path); (err == nil) != another {
 			t.Errorf("another has written it: %v: %v", another, err)

@@ -8,33 +8,33 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// archive converts the members of an archive. If any of them cannot be converted,
+// convertArchive converts the members of an convertArchive. If any of them cannot be converted,
 // none is.
-func (c *Converter) archive(in *input.File, target string, r *Result) error {
+func (c *Converter) convertArchive(in *input.File, target string, r *Result) error {
 	a, err := in.Archive(input.Options{FollowThin: c.FollowThin})
 	if err != nil {
 		return err
 	}
 	if !a.Thin {
-		return c.regular(a, target, r)
+		return c.convertRegular(a, target, r)
 	}
 	inPlace, err := input.SamePath(target, in.Path)
 	switch {
 	case err != nil:
 		return err
 	case inPlace:
-		return c.thin(a, r)
+		return c.convertThin(a, r)
 	}
 	return c.collect(a, target, r)
 }
 
-// regular converts members inside of their archive.
-func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
+// convertRegular converts members inside of their archive.
+func (c *Converter) convertRegular(a *input.Archive, target string, r *Result) error {
 	e := a.Edit()
 	var lines bytes.Buffer
 	s := c.stream(a.File, target, e)
 	defer s.discard()
-	err := c.members(a, r, func(m *member) error {
+	err := c.convertMembers(a, r, func(m *member) error {
 		if m.output == nil {
 			return nil
 		}
@@ -54,7 +54,7 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
-	r.written(lines.Bytes())
+	r.markWritten(lines.Bytes())
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (s *stream) add(extents []elfreloc.Extent) {
 }
 
 // failure returns the error that kept the archive from being written.
-func (s *stream) failure() error { return s.unwritten(s.err, s.in, s.target) }
+func (s *stream) failure() error { return s.withOutputHint(s.err, s.in, s.target) }
 
 // finish writes the rest of the archive.
 func (s *stream) finish() error {

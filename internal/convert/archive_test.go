@@ -141,7 +141,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	defer in.Close()
 	l := expect.Value(in.Archive(input.Options{FollowThin: false}))(t)
 	changes := newThinChanges(c, l)
-	expect.OK(t, c.members(l, &Result{path: path}, changes.note, func() error { return nil }))
+	expect.OK(t, c.convertMembers(l, &Result{path: path}, changes.note, func() error { return nil }))
 	if r := c.File(member, member); r.Failed {
 		t.Fatal(r.Messages.String())
 	}

@@ -29,16 +29,16 @@ type Options struct {
 	Verbose    bool // report each site
 	Manifest   bool // describe each object
 
-	// Elsewhere says that flags can name another target, which an error then advises.
-	Elsewhere bool
+	// SuggestOutput says that flags can name another target, which an error then advises.
+	SuggestOutput bool
 	// LinkConverts says that the link converts its inputs, too: no message advises that.
 	LinkConverts bool
 	// LinkGenerates says that objects without machine code stay as they are: the link converts
 	// the code that it generates of them.
 	LinkGenerates bool
-	// Fresh says that targets are not there yet, in a directory that the caller removes
+	// SkipUnchanged says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
-	Fresh bool
+	SkipUnchanged bool
 	// Planned is called, by several goroutines, with each object whose plan is about to
 	// be carried out, unless it is nil. It may be called again with the same object. Its
 	// error keeps the object from being converted.
@@ -73,10 +73,10 @@ func (c *Converter) File(path, target string) *Result {
 	var r *Result
 	err := retry(func() error {
 		r = &Result{path: path, manifest: c.Manifest, verbose: c.Verbose}
-		return c.file(path, target, r)
+		return c.convertFile(path, target, r)
 	})
-	if err != nil && err != errMember {
-		r.Fail(err)
+	if err != nil && err != errMemberReported {
+		r.AddError(err)
 	}
 	return r
 }
@@ -94,8 +94,8 @@ func retry(try func() error) error {
 	}
 }
 
-// file tries once to convert a file.
-func (c *Converter) file(path, target string, r *Result) error {
+// convertFile tries once to convert a convertFile.
+func (c *Converter) convertFile(path, target string, r *Result) error {
 	in, err := input.Open(path)
 	if err != nil {
 		return err
@@ -107,22 +107,22 @@ func (c *Converter) file(path, target string, r *Result) error {
 	case err != nil:
 		return err
 	case isArchive:
-		return c.archive(in, target, r)
+		return c.convertArchive(in, target, r)
 	}
-	return c.object(src, target, r)
+	return c.convertObject(src, target, r)
 }
 
-// object converts a file that is an object, or none.
-func (c *Converter) object(src *input.Source, target string, r *Result) error {
-	result := c.source(src)
+// convertObject converts a file that is an convertObject, or none.
+func (c *Converter) convertObject(src *input.Source, target string, r *Result) error {
+	result := c.convertSource(src)
 	r.entry = result.entry
-	r.add(result)
+	r.addConversion(result)
 	if result.err != nil {
 		return result.err
 	}
 	if err := c.write(src.File, target, result.output); err != nil {
 		return err
 	}
-	r.written(result.lines.Bytes())
+	r.markWritten(result.lines.Bytes())
 	return nil
 }

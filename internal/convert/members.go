@@ -11,8 +11,8 @@ import (
 	"sdtconvert/internal/parallel"
 )
 
-// errMember says that a member cannot be converted. The result has the reason.
-var errMember = errors.New("a member cannot be converted")
+// errMemberReported says that a member cannot be converted. The result has the reason.
+var errMemberReported = errors.New("a member cannot be converted")
 
 // member is a member of an archive in memory.
 type member struct {
@@ -21,14 +21,13 @@ type member struct {
 	change archive.Change // of a regular archive, where there is an output
 }
 
-// members converts all members in memory, and hands those that can be converted to work
-// in their order, until one cannot. That is errMember. An error that failure returns, after
-// some of them, ends the work, too.
-func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error, failure func() error) error {
+// convertMembers converts all members in memory, and hands those that can be converted to work in their order, until one
+// cannot be: then it returns errMemberReported. It calls failure behind each batch, and stops at its error.
+func (c *Converter) convertMembers(a *input.Archive, r *Result, work func(m *member) error, failure func() error) error {
 	failed := false
 	err := a.Batches(func(batch []*input.Source) error {
 		var changed error
-		parallel.InOrder(len(batch), c.memberJobs, func(i int) *member { return c.member(a, batch[i]) }, func(_ int, m *member) {
+		parallel.InOrder(len(batch), c.memberJobs, func(i int) *member { return c.convertMember(a, batch[i]) }, func(_ int, m *member) {
 			if m.err == nil && !failed {
 				m.err = work(m)
 			}
@@ -37,28 +36,28 @@ func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) er
 				return
 			}
 			failed = failed || m.err != nil
-			r.member(m.conversion)
+			r.addMember(m.conversion)
 		})
 		return cmp.Or(changed, failure())
 	})
 	if err == nil && failed {
-		err = errMember
+		err = errMemberReported
 	}
 	return err
 }
 
-// member converts a member in memory.
-func (c *Converter) member(a *input.Archive, src *input.Source) *member {
-	m := &member{conversion: c.source(src), src: src}
+// convertMember converts a convertMember in memory.
+func (c *Converter) convertMember(a *input.Archive, src *input.Source) *member {
+	m := &member{conversion: c.convertSource(src), src: src}
 	if m.err == nil && m.output != nil && !a.Thin {
-		m.change, m.err = change(a, m.src, m.object, m.output)
+		m.change, m.err = memberChange(a, m.src, m.object, m.output)
 	}
 	return m
 }
 
-// change returns what becomes of a member that is converted, and of the symbols that it
+// memberChange returns what becomes of a member that is converted, and of the symbols that it
 // defines.
-func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.Output) (change archive.Change, err error) {
+func memberChange(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.Output) (change archive.Change, err error) {
 	change.Output = out
 	if !a.HasIndex() {
 		return change, nil

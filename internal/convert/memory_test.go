@@ -50,7 +50,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 		run.sites, run.loads = plan.Sites, plan.Loads
 		return nil
 	}}, nil)
-	made := c.source(in.Source())
+	made := c.convertSource(in.Source())
 	if made.err != nil {
 		return nil, made.err
 	}
@@ -182,7 +182,7 @@ func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts
 	}
 	if !opts.NoRecords {
 		for _, s := range run.sites {
-			count[record{s.Stub.Kind, s.Relocs.Target, s.Change.Record}]--
+			count[record{s.Stub.Kind, s.Relocs.Target, s.Change.RecordedOffset}]--
 		}
 	}
 	for r, n := range count {

@@ -39,16 +39,16 @@ func (r *Result) warn(err error) {
 	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
-// member takes in what became of a member, with its error.
-func (r *Result) member(result *conversion) {
-	r.add(result)
+// addMember takes in what became of a addMember, with its error.
+func (r *Result) addMember(result *conversion) {
+	r.addConversion(result)
 	if result.err != nil {
-		r.report(result.entry, result.err)
+		r.addError(result.entry, result.err)
 	}
 }
 
-// add takes in what became of a file or a member in memory, but for its error.
-func (r *Result) add(result *conversion) {
+// addConversion takes in what became of a file or a member in memory, but for its error.
+func (r *Result) addConversion(result *conversion) {
 	for _, err := range result.warnings {
 		r.warn(err)
 	}
@@ -61,22 +61,22 @@ func (r *Result) add(result *conversion) {
 	}
 }
 
-// written says that the file is written, with lines about what was converted.
-func (r *Result) written(lines []byte) {
+// markWritten says that the file is markWritten, with lines about what was converted.
+func (r *Result) markWritten(lines []byte) {
 	r.Lines.Write(lines)
-	r.converted()
+	r.markConverted()
 }
 
-// converted says that what was to change is written.
-func (r *Result) converted() {
+// markConverted says that what was to change is written.
+func (r *Result) markConverted() {
 	for _, object := range r.changed {
 		object.Status = manifest.Converted
 	}
 }
 
-// Report writes the messages about a file and the lines about its sites to w, and adds its
+// Print writes the messages about a file and the lines about its sites to w, and adds its
 // warnings to those of other files.
-func (r *Result) Report(w io.Writer, warnings *message.Tally) {
+func (r *Result) Print(w io.Writer, warnings *message.Tally) {
 	for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} {
 		if len(text) > 0 {
 			w.Write(text)
@@ -85,20 +85,20 @@ func (r *Result) Report(w io.Writer, warnings *message.Tally) {
 	warnings.Add(r.Warnings...)
 }
 
-// Fail takes in an error of the file.
-func (r *Result) Fail(err error) {
+// AddError takes in an error of the file.
+func (r *Result) AddError(err error) {
 	if r.entry == nil && r.manifest {
 		r.entry = manifest.New(r.path)
 		r.Objects = append(r.Objects, r.entry)
 	}
-	r.report(r.entry, err)
+	r.addError(r.entry, err)
 }
 
-// report takes in an error, or each of several that were joined.
-func (r *Result) report(object *manifest.Object, err error) {
+// addError takes in an error, or each of several that were joined.
+func (r *Result) addError(object *manifest.Object, err error) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range several.Unwrap() {
-			r.report(object, err)
+			r.addError(object, err)
 		}
 		return
 	}

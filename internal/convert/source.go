@@ -25,8 +25,8 @@ type conversion struct {
 	err      error
 }
 
-// source converts a source in memory, and reports on it as the options say.
-func (c *Converter) source(src *input.Source) *conversion {
+// convertSource converts a convertSource in memory, and reports on it as the options say.
+func (c *Converter) convertSource(src *input.Source) *conversion {
 	result := &conversion{}
 	if c.Manifest {
 		result.entry = manifest.New(src.Name)
@@ -49,10 +49,10 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 			return err
 		}
 	}
-	if result.output, result.warnings, err = c.apply(result.object, plan); err != nil || result.output == nil {
+	if result.output, result.warnings, err = c.save(result.object, plan); err != nil || result.output == nil {
 		return err
 	}
-	return c.tell(&result.lines, plan)
+	return c.printLines(&result.lines, plan)
 }
 
 // output converts a source of which nothing need be told.
@@ -65,7 +65,7 @@ func (c *Converter) output(src *input.Source) (*input.Object, *elfreloc.Output, 
 	if err != nil {
 		return nil, nil, err
 	}
-	out, _, err := c.apply(o, plan)
+	out, _, err := c.save(o, plan)
 	return o, out, err
 }
 
@@ -119,9 +119,9 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	return nil
 }
 
-// apply makes an output of a plan; nil where nothing changes. The refusals of the
+// save makes an output of a plan; nil where nothing changes. The refusals of the
 // plan, if there are any, are the error.
-func (c *Converter) apply(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
+func (c *Converter) save(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
 	if plan == nil {
 		return nil, nil, nil
 	}
@@ -158,8 +158,8 @@ func (c *Converter) apply(o *input.Object, plan *patch.Plan) (out *elfreloc.Outp
 	return out, warnings, err
 }
 
-// tell writes the lines about an object that changes.
-func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
+// printLines writes the lines about an object that changes.
+func (c *Converter) printLines(w io.Writer, plan *patch.Plan) error {
 	if c.DryRun {
 		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(len(plan.Sites), "site"))
 	}
@@ -169,11 +169,11 @@ func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if err := printSites(w, plan); err != nil || !plan.Options.Stapsdt {
 		return err
 	}
-	return printLeftOut(w, plan)
+	return printOmittedArgs(w, plan)
 }
 
-// printLeftOut writes a line for each probe whose notes leave out arguments.
-func printLeftOut(w io.Writer, p *patch.Plan) error {
+// printOmittedArgs writes a line for each probe whose notes leave out arguments.
+func printOmittedArgs(w io.Writer, p *patch.Plan) error {
 	out, err := p.OmittedArgs()
 	for _, s := range p.Scan.Stubs {
 		if text := out[s]; text != "" {

@@ -42,8 +42,8 @@ func tail(o *input.Object, out *elfreloc.Output) (warning, err error) {
 	return &elfreloc.Error{File: o.Name, Err: errors.New(what)}, nil
 }
 
-// memberPadding is what LLVM's ar makes the size of a member a multiple of where it
-// writes archives for Darwin, in bytes. The padding is counted as contents.
+// memberPadding is the multiple, in bytes, to which LLVM's ar pads members of archives for Darwin. The padding counts as
+// contents.
 const memberPadding = 8
 
 // padding returns what pads a member behind the end of the object in it, or nil.

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/input"
 )
 
-// thin converts the files that are members of a thin archive and, once they are
+// convertThin converts the files that are members of a convertThin archive and, once they are
 // converted, brings the archive's headers and index up to date. Linkers read the
 // files and not the sizes in the headers, so that every moment in between is one that
 // a build can start from; so is the end of an interrupted run, which another one
@@ -21,10 +21,10 @@ import (
 //
 // All members are converted in memory first, and again to be written: if one of them
 // cannot be, none is, and no more than one is in memory.
-func (c *Converter) thin(a *input.Archive, r *Result) error {
+func (c *Converter) convertThin(a *input.Archive, r *Result) error {
 	var lines bytes.Buffer
 	t := newThinChanges(c, a)
-	err := c.members(a, r, func(m *member) error {
+	err := c.convertMembers(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
 		return t.note(m)
 	}, func() error { return nil })
@@ -42,7 +42,7 @@ func (c *Converter) thin(a *input.Archive, r *Result) error {
 			r.changed = r.changed[:min(converted, len(r.changed))]
 			lines.Reset() // they are of all members
 		}
-		r.converted()
+		r.markConverted()
 	}
 	return errors.Join(err, c.update(a, e, &lines, r))
 }
@@ -58,7 +58,7 @@ func (c *Converter) update(a *input.Archive, e *archive.Edit, lines *bytes.Buffe
 			return err
 		}
 	}
-	r.written(lines.Bytes())
+	r.markWritten(lines.Bytes())
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (t *thinChanges) tryFile(m *thinChange) (changed archive.Change, err error)
 	case out == nil: // another process has converted it
 		return t.copyUnchanged(src, o)
 	}
-	if changed, err = change(t.a, src, o, out); err != nil {
+	if changed, err = memberChange(t.a, src, o, out); err != nil {
 		return changed, err
 	}
 	err = t.writer.File(m.path, in, out)
@@ -194,7 +194,7 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 	to := a.Collect()
 	s := c.stream(a.File, target, to)
 	defer s.discard()
-	err := c.members(a, r, func(m *member) error {
+	err := c.convertMembers(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
 		name := filepath.Base(m.src.Member.Name)
 		if m.src.Inner != nil {
@@ -210,7 +210,7 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 		if s.add(to.Take()); s.err != nil {
 			return nil // the members end with it
 		}
-		return m.src.File.Unchanged()
+		return m.src.File.CheckUnchanged()
 	}, s.failure)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
-	r.written(lines.Bytes())
+	r.markWritten(lines.Bytes())
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 func collected(a *input.Archive, m *member) (changed archive.Change, err error) {
 	if m.output == nil {
 		changed.Output = &elfreloc.Output{Size: m.src.Size, Extents: []elfreloc.Extent{{Len: m.src.Size}}}
-	} else if changed, err = change(a, m.src, m.object, m.output); err != nil {
+	} else if changed, err = memberChange(a, m.src, m.object, m.output); err != nil {
 		return changed, err
 	}
 	extents := slices.Clone(changed.Output.Extents)

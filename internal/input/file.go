@@ -74,10 +74,9 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Unchanged returns an error that is ErrChanged when the open file, or what its name
-// stands for, is not what was opened. If the name stands for the open file, what is said
-// of one is said of the other.
-func (f *File) Unchanged() error {
+// CheckUnchanged returns an error that is ErrChanged if the open file, or the file at its path, is not what was opened. One
+// stat of the path is enough: if it is still the open file, both are compared.
+func (f *File) CheckUnchanged() error {
 	info, err := os.Stat(f.Path)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestSourceReadsWhatIsThere(t *testing.T) {
 				t.Fatalf("at %d of %d: %d bytes, %v", off, size, n, err)
 			}
 		}
-		expect.OK(t, f.Unchanged())
+		expect.OK(t, f.CheckUnchanged())
 		expect.OK(t, f.Close())
 		if _, err := src.ReadAt(make([]byte, 1), 0); size > 0 && !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%d bytes, closed: %v", size, err)
@@ -84,9 +84,9 @@ func TestChangedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "file"), numbered(200<<10))
 			f := open(t, path)
-			expect.OK(t, f.Unchanged())
+			expect.OK(t, f.CheckUnchanged())
 			change(t, path)
-			err := f.Unchanged()
+			err := f.CheckUnchanged()
 			if want := "convert " + path + ": " + input.ErrChanged.Error(); !errors.Is(err, input.ErrChanged) || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
@@ -95,7 +95,7 @@ func TestChangedFile(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "file"), numbered(100))
 	f := open(t, path)
 	expect.OK(t, os.Remove(path))
-	if err := f.Unchanged(); !errors.Is(err, fs.ErrNotExist) {
+	if err := f.CheckUnchanged(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

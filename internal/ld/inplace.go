@@ -126,7 +126,7 @@ func (l *link) convertInPlace(wanted, all []*linkInput) error {
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
 	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result { return c.File(files[i], files[i]) }, func(_ int, r *convert.Result) {
-		r.Report(l.Stderr, &warnings) // standard output is the linker's
+		r.Print(l.Stderr, &warnings) // standard output is the linker's
 		failed = failed || r.Failed
 	})
 	warnings.Print(l.Stderr)

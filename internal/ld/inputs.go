@@ -54,11 +54,11 @@ func newInputs(l *link, k *examiner, all lookResult) (*inputs, error) {
 	s := &inputs{link: l, examiner: k, files: map[supervise.Identity]*servedFile{}, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
 	s.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
 	o := l.conversion(0, l.probeSource(all.inputs))
-	o.LinkGenerates, o.Fresh, o.FollowThin = true, true, true
+	o.LinkGenerates, o.SkipUnchanged, o.FollowThin = true, true, true
 	if !k.relocatable {
 		o.Planned = s.collector.add
 	}
-	s.converter = convert.New(o, &replace.Writer{Unnamed: s.holdOutput, TempDir: l.TempDir()})
+	s.converter = convert.New(o, &replace.Writer{TakeDescriptor: s.holdOutput, TempDir: l.TempDir()})
 	var errs []error
 	for i, h := range all.files {
 		id, ok := supervise.Identify(h.path)
@@ -120,7 +120,7 @@ func (s *inputs) convertFiles(files []*servedFile) (failed bool) {
 			s.Stderr.Write(bytes.ReplaceAll(f.refusal, []byte(f.in.path), []byte(f.in.name)))
 			failed = true
 		case r != nil && !r.Failed:
-			r.Report(s.Stderr, &s.warnings)
+			r.Print(s.Stderr, &s.warnings)
 		}
 	})
 	return failed
@@ -240,7 +240,7 @@ func (s *inputs) lookup(id supervise.Identity, path, name string, met func(f *se
 		f.in = s.examiner.examine(path, name)
 		if r := s.convert(f); r != nil && !r.Failed {
 			s.mu.Lock()
-			r.Report(s.Stderr, &s.warnings)
+			r.Print(s.Stderr, &s.warnings)
 			s.mu.Unlock()
 		}
 		met(f)

@@ -17,7 +17,7 @@ type session struct {
 
 func newSession(p *process.Process) *session {
 	s := &session{files: &replace.Writer{}}
-	s.files.Begin = s.Watch
+	s.files.BeforeFirstFile = s.Watch
 	s.Process, s.Clean = p, func() {
 		s.files.Abandon()
 		s.removeFiles()

@@ -91,7 +91,7 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
 	}
 	if !p.Options.NoRecords && p.Scan.Machine != nil {
-		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.Record}
+		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
 		m.HasNote = p.Options.Stapsdt && s.Stub.Kind == arch.Probe
 	}
 	return m

@@ -21,15 +21,15 @@ import (
 // the process can remove them. The zero value is ready for use, by any number of
 // goroutines.
 type Writer struct {
-	// Begin is called once, before the first file is made, unless it is nil.
+	// BeforeFirstFile is called once, before the first file is made, unless it is nil.
 	// Signals need not be watched before.
-	Begin func()
+	BeforeFirstFile func()
 
-	// Unnamed, unless it is nil, gets the outputs in the place of their paths: each is a
-	// descriptor of a file without a name, which is Unnamed's to close. A path may come again,
+	// TakeDescriptor, unless it is nil, gets the outputs in the place of their paths: each is a
+	// descriptor of a file without a name, which is TakeDescriptor's to close. A path may come again,
 	// if its output had to be written anew. Only Linux has such files.
-	Unnamed func(path string, fd int)
-	TempDir string // where large ones are; small ones are in memory
+	TakeDescriptor func(path string, fd int)
+	TempDir        string // where large ones are; small ones are in memory
 
 	once      sync.Once
 	mu        sync.RWMutex // held for reading while a file is made, renamed or changed by its name
@@ -53,7 +53,7 @@ func (w *Writer) Abandon() {
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
-	if w.Unnamed != nil {
+	if w.TakeDescriptor != nil {
 		return w.writeUnnamed(path, in, out)
 	}
 	return w.write(path, 0o600, func(to *os.File) error { return writeOutput(to, in, out) },
@@ -104,9 +104,9 @@ func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File)
 	}
 	defer temp.discard()
 	if err := contents(temp.File); err != nil {
-		return temp.named(err, target)
+		return temp.withTargetName(err, target)
 	}
-	return temp.named(finish(temp, target), target)
+	return temp.withTargetName(finish(temp, target), target)
 }
 
 // bufferSize is how much of short extents is gathered before it is written, in bytes.
@@ -146,5 +146,5 @@ func (w *Writer) writeUnnamed(path string, in *input.File, out *elfreloc.Output)
 	if err := writeOutput(f, in, out); err != nil {
 		return err
 	}
-	return in.Unchanged()
+	return in.CheckUnchanged()
 }

@@ -36,7 +36,7 @@ func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error)
 }
 
 func (s *Stream) createTemp() error {
-	if s.writer.Unnamed != nil {
+	if s.writer.TakeDescriptor != nil {
 		f, err := s.writer.createUnnamed(s.path, s.in.Size())
 		s.target, s.temp = s.path, &temporary{File: f, writer: s.writer, unnamed: true}
 		return err
@@ -66,7 +66,7 @@ func (s *Stream) named(err error) error {
 	if s.target == "" {
 		return err
 	}
-	return s.temp.named(err, s.target)
+	return s.temp.withTargetName(err, s.target)
 }
 
 // Finish writes the beginning, and gives the file its name. Where the beginning does not
@@ -82,7 +82,7 @@ func (s *Stream) Finish(begin []elfreloc.Extent) error {
 	}
 	switch {
 	case err == nil && s.temp.unnamed:
-		return s.in.Unchanged()
+		return s.in.CheckUnchanged()
 	case err == nil:
 		err = s.temp.replaceTarget(s.target, s.in)
 	}

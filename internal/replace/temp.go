@@ -15,7 +15,7 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// temporary is a file that is not yet, or never will be, what it was made for.
+// temporary is a file that becomes its target by a rename, or is removed.
 type temporary struct {
 	*os.File
 	writer  *Writer
@@ -29,7 +29,7 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 	defer w.mu.RUnlock()
 	f, err := createUnused(target, mode)
 	if err != nil {
-		return nil, unplaced(err, target)
+		return nil, directoryError(err, target)
 	}
 	w.tempFiles.Store(f.Name(), nil)
 	return &temporary{File: f, writer: w}, nil
@@ -71,16 +71,16 @@ func IsReadOnly(err error) bool {
 	return errors.As(err, &d) && (errors.Is(d.Err, fs.ErrPermission) || errors.Is(d.Err, syscall.EROFS))
 }
 
-// unplaced returns a DirectoryError for an error in creating a temporary file.
-func unplaced(err error, target string) error {
+// directoryError returns a DirectoryError for an error in creating a temporary file.
+func directoryError(err error, target string) error {
 	if p, ok := err.(*fs.PathError); ok {
 		return &DirectoryError{target, p.Err}
 	}
 	return err
 }
 
-// named says of an error in writing the temporary file what it was to become.
-func (t *temporary) named(err error, target string) error {
+// withTargetName says of an error in writing the temporary file what it was to become.
+func (t *temporary) withTargetName(err error, target string) error {
 	switch e := err.(type) {
 	case *fs.PathError:
 		if e.Path == t.Name() {
@@ -97,7 +97,7 @@ func (t *temporary) replaceTarget(target string, in *input.File) error {
 	if err := t.copyMetadata(target, in); err != nil {
 		return err
 	}
-	if err := in.Unchanged(); err != nil {
+	if err := in.CheckUnchanged(); err != nil {
 		return err
 	}
 	in.Close() // Windows replaces no file that is open
@@ -154,8 +154,8 @@ func (t *temporary) discard() {
 
 // begin is called before a file is made.
 func (w *Writer) begin() {
-	if w.Begin != nil {
-		w.once.Do(w.Begin)
+	if w.BeforeFirstFile != nil {
+		w.once.Do(w.BeforeFirstFile)
 	}
 }
 

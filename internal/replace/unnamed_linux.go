@@ -19,7 +19,7 @@ func (w *Writer) createUnnamed(path string, size int64) (*os.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "convert", Path: path, Err: err}
 	}
-	w.Unnamed(path, fd)
+	w.TakeDescriptor(path, fd)
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "convert", Path: path, Err: err}

@@ -11,7 +11,7 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if s.Form == arch.Nop {
 		return m.disableNop(s, k, env)
 	}
-	if env.Semaphore != 0 && k == arch.Enabled {
+	if env.SemaphoreBytes != 0 && k == arch.Enabled {
 		return m.test(s)
 	}
 	if env.ReturnThunk && s.Form != arch.Call {
@@ -25,11 +25,11 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		if len(code) != len(s.Code) {
 			continue
 		}
-		c := arch.Change{Site: s, New: code, Record: s.Offset}
+		c := arch.Change{Site: s, New: code, RecordedOffset: s.Offset}
 		if s.Form == arch.CondTail {
 			c.New = bytes.Clone(code)
 			c.New[0] = Inverted(s.Code)
-			c.Record += CondSkip
+			c.RecordedOffset += CondSkip
 		}
 		return c, nil
 	}
@@ -54,13 +54,13 @@ func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, 
 	if env.Armable && len(code) == branchLen {
 		code = m.armableNop()
 	}
-	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+	return arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}, nil
 }
 
 // test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub.
 func (m *Mode) test(s arch.Site) (arch.Change, error) {
-	c := arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: m.Distance(s.Offset + 1)}
+	c := arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTest, Reloc: m.Distance(s.Offset + 1)}
 	switch {
 	case s.Form == arch.CondTail && len(s.Code) == longLen:
 		c.New = m.branch(s.Code[0], s.Code[1]) // jcc rel32
@@ -91,7 +91,7 @@ func (m *Mode) disableThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change
 	if len(s.Code) != branchLen && len(s.Code) != longLen {
 		return arch.Change{}, refuseLength(s, k)
 	}
-	c := arch.Change{Site: s, New: m.jump(len(s.Code)), Record: s.Offset, Target: arch.TargetThunk, Reloc: m.Distance(s.Offset + 1)}
+	c := arch.Change{Site: s, New: m.jump(len(s.Code)), RecordedOffset: s.Offset, Target: arch.TargetThunk, Reloc: m.Distance(s.Offset + 1)}
 	if k == arch.Enabled {
 		c.Target = arch.TargetHelper
 	}
@@ -115,7 +115,7 @@ func (m *Mode) disableCondThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Ch
 	}
 	code[0] = Inverted(s.Code)
 	code[at] = byte(*near)
-	return arch.Change{Site: s, New: code, Record: s.Offset + CondSkip}, nil
+	return arch.Change{Site: s, New: code, RecordedOffset: s.Offset + CondSkip}, nil
 }
 
 // nearestReturn finds the closest jump to the return thunk that a short jump

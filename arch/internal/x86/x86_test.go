@@ -100,8 +100,8 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 				{arch.Enabled, true, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 			} {
 				got := expect.Value(m.Disable(site, k.kind, arch.Env{Armable: k.armable}))(t)
-				if asm := m.asm(t, got.New); asm != k.want || got.Record != 2 || got.Target != arch.TargetNone {
-					t.Errorf("j%s: %s with the record at %d, want %s", c.cc, asm, got.Record, k.want)
+				if asm := m.asm(t, got.New); asm != k.want || got.RecordedOffset != 2 || got.Target != arch.TargetNone {
+					t.Errorf("j%s: %s with the record at %d, want %s", c.cc, asm, got.RecordedOffset, k.want)
 				}
 				back, ok := m.Disabled(arch.Text{Code: got.New}, 2, k.kind)
 				if diff := cmp.Diff(arch.Site{Form: arch.CondTail, Code: got.New}, back); !ok || diff != "" {
@@ -157,7 +157,7 @@ func TestReturnThunkMakesTheSameJumpsToBeArmed(t *testing.T) {
 			env.Armable = true
 			got := m.mustDisable(t, s, arch.Probe, env)
 			expect.Equal(t, want, got)
-			at := got.New[got.Record-s.Offset:]
+			at := got.New[got.RecordedOffset-s.Offset:]
 			expect.Equal(t, x86asm.JMP, expect.Value(x86asm.Decode(at, m.bits))(t).Op, "% x", at)
 		}
 	})
@@ -189,7 +189,7 @@ func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
 				got := expect.Value(m.Disable(site, k.kind, env))(t, "%v away", c.jumps)
 				want := bytes.Clone(k.new)
 				want[6+k.behind-1] = byte(c.want - k.behind)
-				expect.Equal(t, arch.Change{Site: site, New: want, Record: 0x102}, got, "%v away", c.jumps)
+				expect.Equal(t, arch.Change{Site: site, New: want, RecordedOffset: 0x102}, got, "%v away", c.jumps)
 				back, ok := m.Disabled(arch.Text{Code: got.New, Start: 0x100}, 0x102, k.kind)
 				if diff := cmp.Diff(arch.Site{Offset: 0x100, Form: arch.CondTail, Code: want}, back); !ok || diff != "" {
 					t.Errorf("%v away, read back: %v %s", c.jumps, ok, diff)

@@ -21,7 +21,7 @@ func Object(t testing.TB, data []byte) ([]byte, bool) {
 	opts := patch.DefaultOptions()
 	// Of what stays as it is, no fresh file is made.
 	target := filepath.Join(t.TempDir(), "b.o")
-	r := convert.New(convert.Options{Patch: opts, Jobs: 1, Fresh: true}, &replace.Writer{}).File(path, target)
+	r := convert.New(convert.Options{Patch: opts, Jobs: 1, SkipUnchanged: true}, &replace.Writer{}).File(path, target)
 	if r.Failed {
 		return nil, false
 	}
