@@ -110,7 +110,7 @@ func (s *Site) patch() elfreloc.Patch {
 	return elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New}
 }
 
-// disableSection disables the sites of one text disableSection, and records them by kind.
+// disableSection disables the sites of one text section, and records them by kind.
 func (a *applier) disableSection(sites []Site) error {
 	patches := make([]elfreloc.Patch, len(sites))
 	for i := range sites {
@@ -184,7 +184,7 @@ func (a *applier) addNotes(sites []*Site, records []linkerset.Record) error {
 	return nil
 }
 
-// makeRecords returns the makeRecords of sites in one text section. With Options.NoRecords they name
+// makeRecords returns the records of sites in one text section. With Options.NoRecords they name
 // no probes: notes need their sites alone.
 func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 	records, section := make([]linkerset.Record, len(sites)), sites[0].Relocs.Target

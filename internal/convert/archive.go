@@ -8,7 +8,7 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// convertArchive converts the members of an convertArchive. If any of them cannot be converted,
+// convertArchive converts the members of an archive. If any of them cannot be converted,
 // none is.
 func (c *Converter) convertArchive(in *input.File, target string, r *Result) error {
 	a, err := in.Archive(input.Options{FollowThin: c.FollowThin})

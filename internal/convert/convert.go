@@ -94,7 +94,7 @@ func retry(try func() error) error {
 	}
 }
 
-// convertFile tries once to convert a convertFile.
+// convertFile tries once to convert a file.
 func (c *Converter) convertFile(path, target string, r *Result) error {
 	in, err := input.Open(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Converter) convertFile(path, target string, r *Result) error {
 	return c.convertObject(src, target, r)
 }
 
-// convertObject converts a file that is an convertObject, or none.
+// convertObject converts a file that is an object, or none.
 func (c *Converter) convertObject(src *input.Source, target string, r *Result) error {
 	result := c.convertSource(src)
 	r.entry = result.entry

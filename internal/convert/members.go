@@ -46,7 +46,7 @@ func (c *Converter) convertMembers(a *input.Archive, r *Result, work func(m *mem
 	return err
 }
 
-// convertMember converts a convertMember in memory.
+// convertMember converts a member in memory.
 func (c *Converter) convertMember(a *input.Archive, src *input.Source) *member {
 	m := &member{conversion: c.convertSource(src), src: src}
 	if m.err == nil && m.output != nil && !a.Thin {

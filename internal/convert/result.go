@@ -39,7 +39,7 @@ func (r *Result) warn(err error) {
 	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
-// addMember takes in what became of a addMember, with its error.
+// addMember takes in what became of a member, with its error.
 func (r *Result) addMember(result *conversion) {
 	r.addConversion(result)
 	if result.err != nil {
@@ -61,7 +61,7 @@ func (r *Result) addConversion(result *conversion) {
 	}
 }
 
-// markWritten says that the file is markWritten, with lines about what was converted.
+// markWritten says that the file is written, with lines about what was converted.
 func (r *Result) markWritten(lines []byte) {
 	r.Lines.Write(lines)
 	r.markConverted()

@@ -25,7 +25,7 @@ type conversion struct {
 	err      error
 }
 
-// convertSource converts a convertSource in memory, and reports on it as the options say.
+// convertSource converts a source in memory, and reports on it as the options say.
 func (c *Converter) convertSource(src *input.Source) *conversion {
 	result := &conversion{}
 	if c.Manifest {
@@ -53,20 +53,6 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 		return err
 	}
 	return c.printLines(&result.lines, plan)
-}
-
-// output converts a source of which nothing need be told.
-func (c *Converter) output(src *input.Source) (*input.Object, *elfreloc.Output, error) {
-	o, err := c.open(src)
-	if err != nil || o == nil {
-		return nil, nil, err
-	}
-	plan, err := c.plan(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	out, _, err := c.save(o, plan)
-	return o, out, err
 }
 
 // open makes an object of a source; nil if it is not one, and need not be converted.

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/input"
 )
 
-// convertThin converts the files that are members of a convertThin archive and, once they are
+// convertThin converts the files that are members of a thin archive and, once they are
 // converted, brings the archive's headers and index up to date. Linkers read the
 // files and not the sizes in the headers, so that every moment in between is one that
 // a build can start from; so is the end of an interrupted run, which another one
@@ -171,7 +171,9 @@ func (t *thinChanges) tryFile(m *thinChange) (changed archive.Change, err error)
 	}
 	defer in.Close()
 	src := &input.Source{Name: m.name, Size: in.Size(), File: in, Member: m.Member}
-	o, out, err := t.output(src)
+	var result conversion
+	err = t.convert(src, &result)
+	o, out := result.object, result.output
 	switch {
 	case err != nil:
 		return changed, err
