@@ -37,6 +37,15 @@ var shells = []struct {
 	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
 }
 
+// newRoot makes the command that the others are below, of which shells learn. It prints nothing itself.
+func (p *program) newRoot() *cobra.Command {
+	root := &cobra.Command{Use: "sdtconvert", SilenceErrors: true, SilenceUsage: true}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	return root
+}
+
 func (p *program) completion(args []string) error {
 	var names []string
 	for _, s := range shells {
@@ -63,8 +72,11 @@ func (p *program) complete(args []string) int {
 	root := p.newRoot()
 	root.ValidArgsFunction = convertCommand.completeArgument // beside the commands
 	for _, c := range commands {
-		cmd := p.newCommand(c, new(bool))
-		cmd.ValidArgsFunction = c.completeArgument
+		cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags, ValidArgsFunction: c.completeArgument}
+		cmd.Flags().SortFlags = false
+		cmd.Flags().SetInterspersed(c.wrapped == "")
+		c.define(p, cmd.Flags())
+		cmd.Run = func(*cobra.Command, []string) {} // cobra suggests commands that run
 		for _, g := range c.groups {
 			for _, o := range slices.Concat(g.options, g.asConvert) {
 				if o.head == "" && o.value != "" {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/message"
@@ -21,48 +20,26 @@ func (p *program) execute(c *command, args []string) (failed bool, err error) {
 	} else {
 		c = convertCommand
 	}
-	root := p.newRoot()
-	root.SetHelpCommand(&cobra.Command{Use: helpCommand.name, Hidden: true}) // not cobra's
-	root.AddCommand(p.newCommand(c, &failed))
-	var unprinted error
-	root.SetHelpFunc(func(*cobra.Command, []string) { _, unprinted = io.WriteString(p.Stdout, help()) })
-	root.SetArgs(append([]string{c.name}, args...))
-	if err := root.Execute(); err != nil {
-		return failed, err
-	}
-	return failed, unprinted
-}
-
-// newRoot makes the command that the others are below. It prints nothing itself.
-func (p *program) newRoot() *cobra.Command {
-	root := &cobra.Command{Use: "sdtconvert", SilenceErrors: true, SilenceUsage: true}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if command := commandNamed(c.Name()); command.wrapped != "" && errors.As(err, new(*pflag.NotExistError)) {
-			return usagef("%w: write -- before %s: %s", err, command.wrapped, command.usage[0])
-		}
-		return flagError(c.Flags(), err)
-	})
-	return root
-}
-
-// newCommand makes a command with its flags, which sets failed when it has run.
-func (p *program) newCommand(c *command, failed *bool) *cobra.Command {
-	cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags}
-	f := cmd.Flags()
+	f := newFlagSet(c.name)
 	f.SortFlags = false
 	f.SetInterspersed(c.wrapped == "")
 	run := c.define(p, f)
-	cmd.RunE = func(_ *cobra.Command, args []string) (err error) {
-		*failed, err = run(args)
-		return err
+	if c.ownFlags {
+		return run(args)
 	}
-	return cmd
+	switch err := f.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(p.Stdout, help())
+		return false, err
+	case err != nil && c.wrapped != "" && errors.As(err, new(*pflag.NotExistError)):
+		return false, usagef("%w: write -- before %s: %s", err, c.wrapped, c.usage[0])
+	case err != nil:
+		return false, flagError(f, err)
+	}
+	return run(f.Args())
 }
 
-// newFlagSet makes an empty set of flags outside of a command. It prints nothing.
+// newFlagSet makes an empty set of flags. It prints nothing.
 func newFlagSet(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SetOutput(io.Discard)
