@@ -256,8 +256,11 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 	switch {
 	case errors.Is(err, errNotDumped):
 		rest, err := p.unwritten(a.Add(uint64(done)), n-uint64(done))
+		if err != nil {
+			return nil, err
+		}
 		copy(b[done:], rest)
-		return b, err
+		return b, nil
 	case errors.Is(err, errEnded):
 		return nil, p.error(errEnded)
 	case err != nil:
