@@ -43,7 +43,6 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx share/doc/sdtconvert/include/freebsd",
 		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt.h",
 		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt_forms.h",
-		"Lrwxrwxrwx share/doc/sdtconvert/include/usdt.h",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
