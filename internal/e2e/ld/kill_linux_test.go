@@ -2,10 +2,12 @@ package ld
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 var tracedCall = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
 
 // ownTemporary is a file that lld or mold renames to the output, and leaves behind if it is killed.
-var ownTemporary = regexp.MustCompile(`\.mold-\w+|out\.so\.tmp\w+`)
+var ownTemporary = regexp.MustCompile(`\.mold-\w+|\.out\.so\.\d+|out\.so\.tmp\w+`)
 
 // callsOf returns how often a thread of a traced program makes each call at most.
 func callsOf(log string) map[string]int {
@@ -59,12 +61,13 @@ func TestKillAtEachCallOfALink(t *testing.T) {
 			when int // of the thread's calls of that name
 		}
 		var places []place
-		for name, count := range callsOf(log) {
-			for when := range count {
+		calls := callsOf(log)
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			for when := range calls[name] {
 				places = append(places, place{name, when + 1})
 			}
 		}
-		rand.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+		rand.New(rand.NewPCG(30, uint64(len(l.Name)))).Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 		killed := 0
 		for _, at := range places[:min(len(places), tools.Cases(t, 10))] {
 			os.Remove("out.so")
