@@ -82,7 +82,7 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 	return t, nil
 }
 
-// Join returns a table with the symbols of t, and behind them those of other, without its symbol 0. Both are
+// Join returns a table with the symbols of t, and behind them the symbols of other, without its symbol 0. Both are
 // of linked files of one encoding; no symbol of the table counts as local.
 func (t *Symbols) Join(other *Symbols) *Symbols {
 	if t.len == 0 {

@@ -9,7 +9,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -19,7 +18,6 @@ import (
 // coreFile is the memory that a core file holds.
 type coreFile struct {
 	*elfreloc.Object
-	r     io.ReaderAt
 	loads []elfreloc.Segment // PT_LOAD, by address
 	maps  []Mapping          // by address
 	// anonymous reports that it has bytes of memory that belonged to no file: what the process had written was dumped.
@@ -39,26 +37,17 @@ func OpenCore(path string) (*Process, error) {
 }
 
 func (p *Process) openCore(path string) error {
-	file, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return err
-	}
-	p.files = append(p.files, file)
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
+	o, _, err := p.openELF(path, path)
+	if errors.Is(err, errNotRegular) {
 		return p.error(errors.New("is not a regular file"))
 	}
-	o, err := elfreloc.Open(file, info.Size(), path)
 	if err != nil {
 		return err
 	}
 	if o.Type != elf.ET_CORE {
 		return p.error(fmt.Errorf("is an ELF file of type %v, want a core file", o.Type))
 	}
-	p.core = &coreFile{Object: o, r: file}
+	p.core = &coreFile{Object: o}
 	segments, err := o.Segments()
 	if err != nil {
 		return err
@@ -222,11 +211,11 @@ func (c *coreFile) ReadAt(b []byte, address int64) (int, error) {
 		}
 		s := &c.loads[i]
 		want := min(uint64(len(b)-done), s.Filesz-(at-s.Vaddr))
-		n, err := c.r.ReadAt(b[done:done+int(want)], int64(s.Offset+(at-s.Vaddr)))
-		if done += n; uint64(n) < want {
+		data, err := c.ReadFile(int64(s.Offset+(at-s.Vaddr)), int64(want))
+		if err != nil {
 			return done, fmt.Errorf("the core file is truncated: %w", err)
 		}
-		if done == len(b) {
+		if done += copy(b[done:], data); done == len(b) {
 			return done, nil
 		}
 	}

@@ -185,23 +185,32 @@ func (p *Process) openMapped(m Mapping, id string) *elfreloc.Object {
 // openObject opens a file, and reports whether it is the one that is mapped. It
 // stays open as long as the process.
 func (p *Process) openObject(path string, m Mapping) (o *elfreloc.Object, same bool, err error) {
+	o, inode, err := p.openELF(path, m.Path)
+	return o, p.core == nil && inode != 0 && inode == m.file.inode, err
+}
+
+// errNotRegular is of a device, a pipe or a directory.
+var errNotRegular = errors.New("no regular file")
+
+// openELF opens a file, and returns its inode, 0 if it cannot be opened. It stays open as long as the process.
+func (p *Process) openELF(path, name string) (o *elfreloc.Object, inode uint64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, errors.New("no regular file")
+		return nil, 0, errNotRegular
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	p.files = append(p.files, f)
 	if info, err = f.Stat(); err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	o, err = elfreloc.Open(f, info.Size(), m.Path)
-	return o, p.core == nil && inodeOf(info) == m.file.inode, err
+	o, err = elfreloc.Open(f, info.Size(), name)
+	return o, inodeOf(info), err
 }
 
 // addModules finds out where a file is loaded. It may be so more than once, and

@@ -100,7 +100,7 @@ func (p *objectSemaphores) find() error {
 	return p.useNamed()
 }
 
-// lookup returns the semaphore of a probe: its own, or the one of the guard that it shares.
+// lookup returns the semaphore of a probe: its own, or its shared guard's.
 func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil

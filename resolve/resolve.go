@@ -176,8 +176,7 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Optio
 	t.debugPath = debug.Name
 }
 
-// useDynsym takes the dynamic symbols, and those of .gnu_debugdata, which has the functions that are not among
-// them.
+// useDynsym takes the dynamic symbols and the symbols in .gnu_debugdata, which names functions that .dynsym lacks.
 func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, opts *Options) (err error) {
 	syms := opts.Dynsym
 	if syms == nil {

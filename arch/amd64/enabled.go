@@ -53,7 +53,7 @@ var (
 	load7   = []byte{0x0f, 0xb7, 0x05, 0x00, 0x00, 0x00, 0x00} // movzwl disp32(%rip),%eax
 )
 
-// LoadedSemaphore reads the load of a site, or that of a helper with the return behind it.
+// LoadedSemaphore reads the load of a site, or the load of a helper with the return behind it.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if b := t.At(at, len(load6)); b != nil && bytes.Equal(b[:2], load6[:2]) {
 		return mode.Behind(b, at), true

@@ -113,7 +113,7 @@ func decodeFunction(start uint64, code []byte, frames arch.Frames) function {
 	return f
 }
 
-// decode decodes the code of a function. It returns nothing if that holds what is not known.
+// decode decodes the code of a function. It returns nil if an instruction is unknown.
 func decode(code []byte) (insts []instruction) {
 	index := map[int]int{}
 	for at := 0; at < len(code); {
