@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"sdtconvert/internal/ld/line"
 )
 
 // randomLine is a command line of a compiler.
@@ -133,7 +131,9 @@ func (c *comparison) respond(l *randomLine, words []string) []string {
 	for n := c.IntN(8) - 5; n > 0 && len(words) > 1; n-- {
 		at := c.IntN(len(words))
 		name := "args" + string(rune('0'+n)) + ".rsp"
-		l.files[name] = string(line.Join(words[at:]))
+		for _, word := range words[at:] {
+			l.files[name] += `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + "\"\n"
+		}
 		words = append(words[:at:at], "@"+name)
 	}
 	return words

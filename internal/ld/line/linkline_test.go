@@ -1,12 +1,10 @@
 package line
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -74,7 +72,6 @@ func TestInputs(t *testing.T) {
 	} {
 		l := Parse(strings.Fields(c.line), false)
 		expect.Equal(t, c.want, inputs(l), "%s", c.line)
-		expect.Equal(t, c.line, strings.Join(wordsOf(l.Args), " "))
 	}
 }
 
@@ -94,53 +91,21 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func FuzzJoin(f *testing.F) {
-	f.Add("a b", `'"\`, "")
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		words := []string{a, b, c}
-		expect.Equal(t, words, Split(Join(words)))
-	})
-}
-
-func TestExpand(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		t.Helper()
-		disk.Write(t, name, text)
-	}
-	write("one", `a @two "@three" @none`)
-	write("two", "b 'c d'")
-	write("three", "@two e @")
-	write("self", "a @self")
-	got, err := Expand([]string{"x", "@one", "y", "@", "@" + filepath.Join("no", "file")})
-	want := []string{"x", "a", "b", "c d", "b", "c d", "e", "@", "@none", "y", "@", "@no/file"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
-	}
-	expect.Equal(t, "response file self includes itself, or too much", expect.Failure(Expand([]string{"@self"})))
-	// Two at each level: too many long before it is too deep.
-	write("twice", "@twice @twice")
-	if _, err := Expand([]string{"@twice"}); err == nil {
-		t.Error("no error")
-	}
-}
-
+// Each input is a word, and they keep their order.
 func FuzzParse(f *testing.F) {
 	f.Add("-o out a.o -lx --start-lib b.o --end-lib")
 	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
 	f.Fuzz(func(t *testing.T, text string) {
-		args := Split([]byte(text))
-		if l := Parse(args, false); !slices.Equal(wordsOf(l.Args), args) {
-			t.Errorf("%q: %q", args, wordsOf(l.Args))
+		words := strings.Fields(text)
+		for _, arg := range Parse(words, false).Args {
+			if arg.Kind != Input {
+				continue
+			}
+			at := slices.Index(words, arg.Value)
+			if at < 0 {
+				t.Fatalf("%q: %q is no word, or stands before the input before it", text, arg.Value)
+			}
+			words = words[at+1:]
 		}
 	})
-}
-
-// wordsOf returns those of all arguments.
-func wordsOf(args []Arg) []string {
-	var all []string
-	for i := range args {
-		all = append(all, args[i].Words...)
-	}
-	return all
 }

@@ -1,9 +1,7 @@
 package line
 
 import (
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,56 +93,4 @@ func check(t *testing.T, linker, name string) (told bool) {
 	}
 	expect.Equal(t, want, strings.Join(files, " "), "%s a.o b.o: inputs", name)
 	return true
-}
-
-// Random texts are divided as a GNU tool divides them, which names each word.
-func TestResponseFilesOfGNUTools(t *testing.T) {
-	tools.Need(t, "nm")
-	t.Chdir(t.TempDir())
-	const seed, texts = 20, 200
-	r := rand.New(rand.NewPCG(seed, seed))
-	words := 0
-	for range texts {
-		text := make([]byte, r.IntN(30))
-		for i := range text {
-			text[i] = "ab\\\"' \t\r\v\f"[r.IntN(10)]
-		}
-		disk.Write(t, "words", text)
-		var want strings.Builder
-		for _, word := range Split(text) {
-			fmt.Fprintf(&want, "nm: '%s': No such file\n", word)
-			words++
-		}
-		if words == 0 || want.Len() == 0 {
-			continue // nm reads a.out then
-		}
-		if got, _, err := (tools.Command{AnyStatus: true, Env: []string{"LC_ALL=C"}}).Apart("sh", "-c", "exec nm @words 2>&1"); err != nil || got != want.String() {
-			t.Errorf("%q: got %s, %v, want %s", text, got, err, &want)
-		}
-	}
-	t.Logf("compared %d words of %d texts", words, texts)
-}
-
-// What Join writes, all linkers read.
-func TestResponseFilesOfLinkers(t *testing.T) {
-	tools.Need(t, "gcc")
-	t.Chdir(t.TempDir())
-	names := []string{"a b.o", "c'd.o", `e"f.o`, `g\h.o`, "i\tj.o", "@k.o", "$l.o"}
-	for i, name := range names {
-		os.WriteFile("a.c", []byte("int v"+string(rune('a'+i))+";"), 0o666)
-		tools.Must(t, "gcc", "-c", "-o", name, "a.c")
-	}
-	for _, l := range toolchains.AMD64.Linkers() {
-		linker := l.Path
-		tools.Need(t, linker)
-		words := append([]string{"-r", "-o", linker + ".o"}, names...)
-		disk.Write(t, "words", Join(words))
-		tools.Must(t, linker, "@words")
-		symbols := tools.Must(t, "nm", "--format=just-symbols", linker+".o")
-		for i := range names {
-			if name := "v" + string(rune('a'+i)); !strings.Contains(symbols, name+"\n") {
-				t.Errorf("%s: no %s of %q", linker, name, names[i])
-			}
-		}
-	}
 }
