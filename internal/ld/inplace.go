@@ -42,26 +42,12 @@ func (l *link) linkInPlace(ln *line.Line, all lookResult) (process.Status, error
 	if err := l.convertInPlace(wanted, inputs); err != nil {
 		return process.Status{}, err
 	}
-	var needs []*probeNeeds
 	for _, in := range inputs {
 		if in.needs == nil && in.probes && !ln.Relocatable {
 			in.needs = readNeeds(l.Convert.Patch, in.path)
 		}
-		if in.needs != nil {
-			needs = append(needs, in.needs)
-		}
 	}
-	if err := checkAgreement(needs, len(wanted) > 0); err != nil {
-		return process.Status{}, err
-	}
-	if err := l.checkPrefixes(inputs); err != nil {
-		return process.Status{}, err
-	}
-	var flags []string
-	if !l.Convert.Patch.NoRecords {
-		flags = bounds(l.Convert.Patch.Layout, kinds(needs))
-	}
-	need, err := l.missing(inputs)
+	need, flags, err := l.requirements(inputs, len(wanted) > 0)
 	if err != nil {
 		return process.Status{}, err
 	}

@@ -270,21 +270,16 @@ func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) 
 
 // list returns the files that are known by now, once they were looked at: with opened those that the
 // linker has opened.
-func (s *inputs) list(opened bool) (inputs []*linkInput, needs []*probeNeeds) {
+func (s *inputs) list(opened bool) (inputs []*linkInput) {
 	s.mu.Lock()
 	order := s.order[:len(s.order):len(s.order)]
 	s.mu.Unlock()
 	for _, f := range order {
-		<-f.ready
-		if f.binary || opened && !f.opened.Load() {
-			continue
-		}
-		inputs = append(inputs, f.in)
-		if f.in.needs != nil {
-			needs = append(needs, f.in.needs)
+		if <-f.ready; !f.binary && (!opened || f.opened.Load()) {
+			inputs = append(inputs, f.in)
 		}
 	}
-	return inputs, needs
+	return inputs
 }
 
 // known returns a file, and those that are ready.

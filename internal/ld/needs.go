@@ -111,9 +111,9 @@ func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, sym
 
 // ltoReferences returns the probe objects which intermediate code defines and, once it is converted,
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
-func ltoReferences(needs []*probeNeeds) (names []string) {
+func ltoReferences(inputs []*linkInput) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
-	for _, p := range needs {
+	for _, p := range needsOf(inputs) {
 		for name, isDefined := range p.lto {
 			defined[name] = defined[name] || isDefined
 			used[name] = used[name] || !isDefined
@@ -143,6 +143,33 @@ func (p *probeNeeds) addRecords(o patch.Options, obj *input.Object, scan *patch.
 			p.records[kind] = true
 		}
 	}
+}
+
+// needsOf returns the needs of the files that have any.
+func needsOf(inputs []*linkInput) (needs []*probeNeeds) {
+	for _, in := range inputs {
+		if in.needs != nil {
+			needs = append(needs, in.needs)
+		}
+	}
+	return needs
+}
+
+// requirements returns what the link of some files lacks, nil for nothing, and the flags that it gets. It
+// refuses records that do not go together. converted is whether files are converted for this link.
+func (l *link) requirements(inputs []*linkInput, converted bool) (need *stubs.Requirements, flags []string, err error) {
+	needs := needsOf(inputs)
+	if err := checkAgreement(needs, converted); err != nil {
+		return nil, nil, err
+	}
+	if err := l.checkPrefixes(inputs); err != nil {
+		return nil, nil, err
+	}
+	if !l.Convert.Patch.NoRecords {
+		flags = bounds(l.Convert.Patch.Layout, kinds(needs))
+	}
+	need, err = l.missing(inputs)
+	return need, flags, err
 }
 
 // checkAgreement refuses what cannot be read, and records that do not go together. Those

@@ -86,27 +86,17 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 	if r.inputs.convertFiles(r.inputs.order) {
 		return false, errReported
 	}
-	files, needs := r.inputs.list(false)
+	files := r.inputs.list(false)
 	converted, late := false, false
 	for _, f := range r.inputs.order {
 		converted = converted || f.converted
 		late = late || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
 	}
-	if err := checkAgreement(needs, converted); err != nil {
+	need, flags, err := r.requirements(files, converted)
+	if err != nil {
 		return false, err
 	}
-	if err := r.checkPrefixes(files); err != nil {
-		return false, err
-	}
-	var need *stubs.Requirements
-	if !r.line.Relocatable {
-		if need, err = r.missing(files); err != nil {
-			return false, err
-		}
-		if !r.Convert.Patch.NoRecords {
-			r.flags = bounds(r.Convert.Patch.Layout, kinds(needs))
-		}
-	}
+	r.flags = flags
 	if need != nil {
 		if err := r.reportUnknown(need.Unknown()); err != nil {
 			return false, err
@@ -117,11 +107,9 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		return true, nil
 	}
 	if !r.line.Relocatable && !r.NoStubs && !r.Convert.Patch.NoRecords && (need != nil || incomplete || late) {
-		if r.added, err = os.Executable(); err != nil {
-			return false, err
-		}
+		r.added, err = os.Executable()
 	}
-	return false, nil
+	return false, err
 }
 
 // words returns the words of the linker: those of the line as they are and, behind them, the input
@@ -336,8 +324,8 @@ const emptyArchive = "!<arch>\n"
 // define answers with the input that defines what the link lacks.
 func (r *run) define(o *supervise.Open) {
 	// gold opens the files of the line before those that they lead it to.
-	inputs, needs := r.inputs.list(!r.complete && !r.linker.hasName("gold"))
-	data, err := r.definitions(inputs, needs)
+	inputs := r.inputs.list(!r.complete && !r.linker.hasName("gold"))
+	data, err := r.definitions(inputs)
 	if err != nil {
 		r.stopFor(o, err)
 		return
@@ -352,24 +340,18 @@ func (r *run) define(o *supervise.Open) {
 }
 
 // definitions returns that input.
-func (r *run) definitions(inputs []*linkInput, needs []*probeNeeds) ([]byte, error) {
+func (r *run) definitions(inputs []*linkInput) ([]byte, error) {
 	r.mu.Lock()
 	converted := r.converted
 	r.mu.Unlock()
-	if err := checkAgreement(needs, converted); err != nil {
-		return nil, err
-	}
-	if err := r.checkPrefixes(inputs); err != nil {
-		return nil, err
-	}
-	need, err := r.missing(inputs)
+	need, _, err := r.requirements(inputs, converted)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	r.read, r.provided = true, need
 	r.mu.Unlock()
-	if references := ltoReferences(needs); len(references) > 0 && !r.inputs.examiner.lld {
+	if references := ltoReferences(inputs); len(references) > 0 && !r.inputs.examiner.lld {
 		if need == nil {
 			need = r.machineOf(inputs)
 		}
