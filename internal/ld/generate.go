@@ -145,12 +145,10 @@ func (r *run) takeGenerated(code *codeFiles) error {
 }
 
 // hasContents reports whether an object has anything that is loaded.
-func hasContents(path string) bool {
-	f, err := input.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	o, err := f.Source().Image()
-	return err == nil && slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 })
+func hasContents(path string) (loaded bool) {
+	err := withImage(path, func(o *input.Object) error {
+		loaded = slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 })
+		return nil
+	})
+	return err == nil && loaded
 }

@@ -48,22 +48,16 @@ func (r *run) warnOfLostRecords() {
 // recordBytes returns the size of the records in an ELF file, by kind, without those of
 // COMDAT groups, of which a linker takes one copy.
 func (l *link) recordBytes(file string) (sizes [arch.Kinds]uint64, err error) {
-	f, err := input.Open(file)
-	if err != nil {
-		return sizes, err
-	}
-	defer f.Close()
-	o, err := f.Source().Image()
-	if err != nil {
-		return sizes, err
-	}
-	for i := range o.Sections {
-		sec := &o.Sections[i]
-		for k := range arch.Kinds {
-			if sec.Name == l.Convert.Patch.Layout.Section(k) && sec.Flags&elf.SHF_GROUP == 0 {
-				sizes[k] += sec.Size
+	err = withImage(file, func(o *input.Object) error {
+		for i := range o.Sections {
+			sec := &o.Sections[i]
+			for k := range arch.Kinds {
+				if sec.Name == l.Convert.Patch.Layout.Section(k) && sec.Flags&elf.SHF_GROUP == 0 {
+					sizes[k] += sec.Size
+				}
 			}
 		}
-	}
-	return sizes, nil
+		return nil
+	})
+	return sizes, err
 }

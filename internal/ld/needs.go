@@ -243,23 +243,25 @@ func (l *link) missing(inputs []*linkInput) (*stubs.Requirements, error) {
 func (l *link) machineOf(inputs []*linkInput) *stubs.Requirements {
 	need := stubs.New(stubOptions(l.Convert.Patch))
 	for _, in := range inputs {
-		if !in.isObject() {
-			continue
-		}
-		f, err := input.Open(in.path)
-		if err != nil {
-			continue
-		}
-		o, err := f.Source().Image()
-		if err == nil {
-			err = need.Begin(o.Object, o.Machine)
-		}
-		f.Close()
-		if err == nil {
+		if in.isObject() && withImage(in.path, func(o *input.Object) error { return need.Begin(o.Object, o.Machine) }) == nil {
 			break
 		}
 	}
 	return need
+}
+
+// withImage calls a function with an ELF file.
+func withImage(path string, call func(*input.Object) error) error {
+	f, err := input.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	o, err := f.Source().Image()
+	if err != nil {
+		return err
+	}
+	return call(o)
 }
 
 // addLibrary takes in what a shared library defines.
@@ -283,19 +285,16 @@ func (l *link) neededAgain(need *stubs.Requirements, inputs []*linkInput) (words
 		return nil
 	}
 	for _, in := range inputs {
-		if !in.isShared() || in.word == "" {
-			continue
+		has := false
+		if in.isShared() && in.word != "" {
+			_ = withImage(in.path, func(o *input.Object) (err error) { // the linker knows what is wrong with it
+				has, err = need.ProvidersOf(o.Object)
+				return err
+			})
 		}
-		f, err := input.Open(in.path)
-		if err != nil {
-			continue
+		if has {
+			words = append(words, in.word)
 		}
-		if o, err := f.Source().Image(); err == nil {
-			if has, _ := need.ProvidersOf(o.Object); has {
-				words = append(words, in.word)
-			}
-		}
-		f.Close()
 	}
 	return words
 }
