@@ -44,7 +44,6 @@ type Patch struct {
 }
 
 type relocEdit struct {
-	section RelocSection
 	set     []relocationEntry // sorted by Save
 	deleted []int             // sorted by Save
 	added   []Relocation
@@ -165,7 +164,7 @@ func (e *Edit) Append(sec int, data []byte) uint64 {
 func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	re := e.relocs[rs.Index]
 	if re == nil {
-		re = &relocEdit{section: rs}
+		re = &relocEdit{}
 		e.relocs[rs.Index] = re
 	}
 	return re

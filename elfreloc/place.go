@@ -143,7 +143,7 @@ func (s *saver) emitInput(off, n uint64) {
 }
 
 // IsCopy reports whether an extent is a part of the input that stays as it is.
-func (x *Extent) IsCopy() bool { return x.Data == nil && x.From == nil && x.Rewrite == nil }
+func (x *Extent) IsCopy() bool { return x.Data == nil && x.From == nil }
 
 // emit appends an extent, and joins it to the last one where it can.
 func (s *saver) emit(x Extent) {
@@ -182,9 +182,4 @@ func (s *saver) stringTable(sec int) (*stringTable, error) {
 func (s *saver) appendSection(sec Section, data []byte) {
 	sec.Size = uint64(len(data))
 	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{{Data: data, Len: int64(len(data))}})
-}
-
-func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
-	r.Sym = s.numbers.final[r.Sym]
-	return s.o.Encoding.appendReloc(b, r, rela)
 }

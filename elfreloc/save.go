@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"math"
-	"sort"
 )
 
 // saver turns one Edit into one Output.
@@ -39,8 +38,7 @@ func (e *Edit) Save() (*Output, error) {
 	if err := e.checkUsers(s.numbers.moved); err != nil {
 		return nil, err
 	}
-	s.addSections()
-	for _, step := range []func() error{s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
+	for _, step := range []func() error{s.addSections, s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -49,35 +47,23 @@ func (e *Edit) Save() (*Output, error) {
 }
 
 // addSections makes the new section header table, but for names and offsets.
-func (s *saver) addSections() {
+func (s *saver) addSections() error {
 	s.sections = make([]Section, 0, len(s.o.Sections)+len(s.e.sections)+1) // and perhaps .symtab_shndx
 	s.sections = append(s.sections, s.o.Sections...)
 	for _, n := range s.e.sections {
-		isRelocs := n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA
 		switch {
-		case isRelocs:
+		case n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA:
 			n.data = n.relocs
-			s.renumberNew(n.data, n.rela)
+			if err := s.renumber(RelocSection{Rela: n.rela}, n.data, s.numbers.final); err != nil {
+				return err
+			}
 		case n.Type == elf.SHT_GROUP:
 			n.Info = s.numbers.final[n.Info]
 			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
 		}
 		s.appendSection(n.Section, n.data)
 	}
-}
-
-// renumberNew gives entries of a new section, with symbols as the Edit has them, their new
-// symbols.
-func (s *saver) renumberNew(entries []byte, rela bool) {
-	l, final, size := s.o.Encoding, s.numbers.final, s.o.Encoding.relocSize(rela)
-	for at := 0; at < len(entries); at += size {
-		b := entries[at : at+size]
-		if sym := l.relocSymbol(b); final[sym] != sym {
-			r := l.getReloc(b, rela)
-			r.Sym = final[sym]
-			l.putReloc(b, r, rela)
-		}
-	}
+	return nil
 }
 
 // nameSections gives the new sections names, and writes the string tables.
@@ -133,54 +119,33 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 	return data
 }
 
-// writePatches overlays the patches of each section, and appends what is
-// appended to it.
+// writePatches writes the patches of each section, whose old bytes have to be what they were when
+// the patch was planned, and appends what is appended to it.
 func (s *saver) writePatches() error {
 	for i := range s.o.Sections {
 		patches, err := s.e.sortPatches(i)
 		if err != nil {
 			return err
 		}
-		appended := s.e.appended[i]
-		if len(patches)+len(appended) == 0 {
+		if len(patches)+len(s.e.appended[i]) == 0 {
 			continue
 		}
-		sec := &s.sections[i]
-		if len(patches) > 0 && !sec.InFile() {
+		if len(patches) > 0 && !s.sections[i].InFile() {
 			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
 		}
-		s.content[i] = []Extent{
-			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
-			{Data: appended, Len: int64(len(appended))},
+		data, err := s.o.Data(i)
+		if err != nil {
+			return err
 		}
-		sec.Size += uint64(len(appended))
+		for _, p := range patches {
+			for j, want := range p.Old {
+				if got := data[p.Offset:][j]; got != want {
+					return s.o.OffsetError(i, p.Offset+uint64(j), fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, want))
+				}
+			}
+			copy(data[p.Offset:], p.New)
+		}
+		s.setData(i, append(data, s.e.appended[i]...))
 	}
 	return nil
-}
-
-// overlay writes patches into blocks of a section, after it has seen that the
-// old bytes are what they were when the patch was planned.
-func (s *saver) overlay(sec int, patches []Patch) func(int64, []byte) error {
-	return func(at int64, block []byte) error {
-		start, end := uint64(at), uint64(at)+uint64(len(block))
-		first := sort.Search(len(patches), func(i int) bool {
-			return patches[i].Offset+uint64(len(patches[i].Old)) > start
-		})
-		for _, p := range patches[first:] {
-			if p.Offset >= end {
-				break
-			}
-			for i, old := range p.Old {
-				off := p.Offset + uint64(i)
-				if off < start || off >= end {
-					continue
-				}
-				if got := block[off-start]; got != old {
-					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, old))
-				}
-				block[off-start] = p.New[i]
-			}
-		}
-		return nil
-	}
 }
