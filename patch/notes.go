@@ -8,7 +8,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
@@ -120,7 +119,11 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 				"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
 		}
 		if key.form != arch.Nop {
-			types, isComplete := w.types(s.Stub, probe)
+			types, _, isComplete := w.info.arguments(s.Stub, probe)
+			if len(probe.Args) == 0 && w.info.fault != nil && !w.warned {
+				// Faults of debug information do not keep an object from being converted.
+				w.p.Warnings, w.warned = append(w.p.Warnings, w.info.fault), true
+			}
 			d.operands = stapsdt.Operands(w.p.Scan.Machine, key.form, w.p.Scan.Object.ABI().Data, types)
 			if d.isComplete = isComplete || probe.FromStruct && len(probe.Args) == 0; isComplete {
 				d.arguments, d.complete = len(types), d.operands
@@ -133,42 +136,4 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 		d.arguments, _ = usdt.Operands(s.Operands)
 	}
 	return d, nil
-}
-
-// types finds the types of a stub's arguments: what the program says of the probe,
-// else the declaration of the stub as the compiler has seen it, else what the
-// user says. Of the rest any register may hold one: then they are not complete.
-func (w *noteWriter) types(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, complete bool) {
-	m := w.p.Scan.Machine
-	if len(probe.Args) > 0 {
-		for i, a := range probe.Args {
-			if a.Index != i {
-				return types, false // one is missing, or there twice
-			}
-			types = append(types, stapsdt.ArgumentType(a.Native, m))
-		}
-		return types, true
-	}
-	if params, ok := w.declaration(s); ok {
-		for _, p := range params {
-			types = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed})
-		}
-		return types, true
-	}
-	if types, ok := w.p.Options.Prototypes.types(s, m); ok {
-		return types, true
-	}
-	return stapsdt.Words(m), false
-}
-
-// declaration returns the parameters of a stub that debug information declares.
-// Faults in it do not keep an object from being converted.
-func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
-	declared, fault := w.info.prototypes()
-	if fault != nil && !w.warned {
-		w.p.Warnings = append(w.p.Warnings, fault)
-		w.warned = true
-	}
-	params, ok := declared[s.Name]
-	return params, ok
 }

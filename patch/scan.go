@@ -66,6 +66,9 @@ type Scan struct {
 // relocations in a format that is not supported, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
+	if _, err := o.Symbols(); err != nil {
+		return nil, err
+	}
 	if err := s.findGuards(n.Guards); err != nil {
 		return nil, err
 	}
@@ -84,9 +87,9 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	stubs, wanted, err := s.stubsBySymbol()
-	if err != nil {
-		return nil, err
+	stubs, wanted := make(map[uint32]*Stub, len(s.Stubs)), make([]bool, s.symbols().Len())
+	for _, stub := range s.Stubs {
+		stubs[stub.Symbol], wanted[stub.Symbol] = stub, true
 	}
 	for i := range rels {
 		if err := s.findReferences(&rels[i], stubs, wanted); err != nil {
@@ -98,10 +101,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 }
 
 func (s *Scan) findStubs(m *matcher) error {
-	syms, err := s.Object.Symbols()
-	if err != nil {
-		return err
-	}
+	syms := s.symbols()
 	if s.Machine != nil && s.Machine.Traits().ReturnThunk.Symbol != "" {
 		thunk := s.Machine.Traits().ReturnThunk.Symbol
 		for _, sym := range syms.WithPrefix(thunk) {
@@ -129,17 +129,10 @@ func (s *Scan) findStubs(m *matcher) error {
 	return nil
 }
 
-// stubsBySymbol returns the stubs by their symbols, and by each symbol whether it is a stub.
-func (s *Scan) stubsBySymbol() (stubs map[uint32]*Stub, wanted []bool, err error) {
-	syms, err := s.Object.Symbols()
-	if err != nil {
-		return nil, nil, err
-	}
-	stubs, wanted = make(map[uint32]*Stub, len(s.Stubs)), make([]bool, syms.Len())
-	for _, stub := range s.Stubs {
-		stubs[stub.Symbol], wanted[stub.Symbol] = stub, true
-	}
-	return stubs, wanted, nil
+// symbols returns the symbols of the object, which Find has read.
+func (s *Scan) symbols() *elfreloc.Symbols {
+	syms, _ := s.Object.Symbols()
+	return syms
 }
 
 // fixAddress is what to do about a reference other than a call.
@@ -305,11 +298,10 @@ type Guard struct {
 
 // findGuards finds the semaphores of guards.
 func (s *Scan) findGuards(prefix string) error {
-	syms, err := s.Object.Symbols()
-	if err != nil || prefix == "" {
-		return err
+	if prefix == "" {
+		return nil
 	}
-	for i, sym := range syms.WithPrefix(prefix) {
+	for i, sym := range s.symbols().WithPrefix(prefix) {
 		if id := sym.Name[len(prefix):]; id != "" {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err

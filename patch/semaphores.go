@@ -133,10 +133,7 @@ func (p *objectSemaphores) len() int {
 
 // useNamed makes the semaphores use the symbols that have their names.
 func (p *objectSemaphores) useNamed() error {
-	syms, err := p.plan.Scan.Object.Symbols()
-	if err != nil {
-		return err
-	}
+	syms := p.plan.Scan.symbols()
 	for i := 1; i < syms.Len(); i++ {
 		sym := syms.At(i)
 		s := p.byName[sym.Name]
@@ -153,16 +150,12 @@ func (p *objectSemaphores) useNamed() error {
 // useSymbol makes a semaphore use a symbol of the object. ld -r can leave several: of guards that have been renamed beside
 // others, or references beside a definition. The definition that linkers keep is used.
 func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error {
-	syms, err := p.plan.Scan.Object.Symbols()
-	if err != nil {
-		return err
-	}
-	sym := syms.At(int(i))
-	if fault := p.misuse(syms, s, i, &sym); fault != "" {
+	sym := p.plan.Scan.symbols().At(int(i))
+	if fault := p.misuse(s, i, &sym); fault != "" {
 		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
 	s.alreadyNamed = s.alreadyNamed || hasName
-	better, err := p.isBetter(syms, s, i)
+	better, err := p.isBetter(s, sym.Section)
 	switch {
 	case err != nil:
 		return err
@@ -178,7 +171,7 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error
 }
 
 // misuse says what keeps a symbol from being that of a semaphore, "" for nothing.
-func (p *objectSemaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym *elfreloc.Symbol) string {
+func (p *objectSemaphores) misuse(s *semaphore, i uint32, sym *elfreloc.Symbol) string {
 	switch {
 	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.plan.Scan.Object.Sections[sym.Section].Executable():
 		return "code"
@@ -190,27 +183,27 @@ func (p *objectSemaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32
 		return "local"
 	case sym.Section == elfreloc.SectionAbs:
 		return "absolute"
-	case s.defined && sym.Section != 0 && !(p.isOurs(syms, s.symbol) && p.isOurs(syms, i)):
-		return fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
+	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
+		return fmt.Sprintf("defined beside %q", p.plan.Scan.symbols().Name(int(s.symbol)))
 	}
 	return ""
 }
 
-// isBetter reports whether another symbol is to be that of a semaphore instead of the one
+// isBetter reports whether another symbol, defined in a section, is to be that of a semaphore instead of the one
 // it has. Of two definitions each is in a COMDAT group, which now get the same name: so
 // linkers drop the second group, and what it defines.
-func (p *objectSemaphores) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint32) (bool, error) {
-	section := syms.At(int(i)).Section
+func (p *objectSemaphores) isBetter(s *semaphore, section int) (bool, error) {
 	if section == 0 || !s.defined {
 		return section != 0, nil
 	}
 	groups, err := p.plan.Scan.Object.Groups()
-	return groups[section] < groups[syms.At(int(s.symbol)).Section], err
+	used, _ := p.plan.Scan.symbols().Place(int(s.symbol))
+	return groups[section] < groups[used], err
 }
 
 // isOurs reports whether guards or conversions have defined a semaphore.
-func (p *objectSemaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
-	sym := syms.At(int(i))
+func (p *objectSemaphores) isOurs(i uint32) bool {
+	sym := p.plan.Scan.symbols().At(int(i))
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 

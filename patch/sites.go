@@ -145,16 +145,13 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return nil, err
-	}
+	syms := p.Scan.symbols()
 	wanted := make([]bool, syms.Len())
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		wanted[i] = syms.Name(i) == p.Thunk
 	}
 	var found []elfreloc.Relocation
-	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
+	err := p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
 		if wanted[r.Sym] {
 			found = append(found, r)
 		}

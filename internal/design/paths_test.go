@@ -33,8 +33,8 @@ var textualPaths = map[string]string{
 	"internal/ld/linker.go: hasName EvalSymlinks":       "its last component alone is used",
 	"internal/paths/paths.go: Absolute Abs":             "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":        "after the path was made absolute without a change",
-	"patch/aliases.go: pathFrom Clean":                  "hashed, and never opened",
-	"patch/aliases.go: pathFrom Rel":                    "hashed, and never opened",
+	"patch/dof.go: pathFrom Clean":                  "hashed, and never opened",
+	"patch/dof.go: pathFrom Rel":                    "hashed, and never opened",
 	"internal/replace/temp.go: resolve EvalSymlinks":    "the file behind the link is replaced, and not the link",
 }
 

@@ -1,4 +1,4 @@
-package probeobjects
+package patch
 
 // C++ mangles the names of variables that are local to functions or to namespaces
 // (Itanium C++ ABI, 5.1.2 and 5.1.7): _ZZ <function> E <length> <name> [_<N>], and
