@@ -36,38 +36,30 @@ func (o *Object) OSABI() elf.OSABI { return elf.OSABI(o.header[elf.EI_OSABI]) }
 // and e_flags, which linkers compare: RISC-V's for one say which registers pass
 // floating-point numbers.
 func (o *Object) Empty(name string) (*Object, error) {
-	l := o.Encoding
 	const symtab, strtab, shstrtab = 1, 2, 3
-	names, offsets := []byte{0}, [shstrtab + 1]uint32{}
-	for i, s := range []string{symtab: ".symtab", strtab: ".strtab", shstrtab: ".shstrtab"} {
-		if s != "" {
-			offsets[i] = uint32(len(names))
-			names = append(append(names, s...), 0)
-		}
+	const names = "\x00.symtab\x00.strtab\x00.shstrtab\x00"
+	l := o.Encoding
+	start := uint64(l.headerSize())
+	contents := append(make([]byte, l.SymbolSize()+1), names...) // of the three, in their order
+	sections := []Section{
+		symtab:   {nameOff: 1, Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Size: uint64(l.SymbolSize()), Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize())},
+		strtab:   {nameOff: 9, Type: elf.SHT_STRTAB, Size: 1, Align: 1},
+		shstrtab: {nameOff: 17, Type: elf.SHT_STRTAB, Size: uint64(len(names)), Align: 1},
 	}
-	file := make([]byte, l.headerSize())
-	add := func(data []byte) (off, size uint64) {
-		off = uint64(len(file))
-		file = append(file, data...)
-		return off, uint64(len(data))
-	}
-	sections := make([]Section, shstrtab+1)
-	sections[symtab] = Section{Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize())}
-	sections[strtab] = Section{Type: elf.SHT_STRTAB, Align: 1}
-	sections[shstrtab] = Section{Type: elf.SHT_STRTAB, Align: 1}
-	sections[symtab].Offset, sections[symtab].Size = add(make([]byte, l.SymbolSize()))
-	sections[strtab].Offset, sections[strtab].Size = add([]byte{0})
-	sections[shstrtab].Offset, sections[shstrtab].Size = add(names)
-	add(make([]byte, -len(file)&(l.Word()-1)))
-	table := uint64(len(file))
-	for i := range sections {
-		sections[i].nameOff = offsets[i]
-		b := make([]byte, l.sectionHeaderSize())
-		l.putSection(b, &sections[i])
-		add(b)
-	}
+	table := (start + uint64(len(contents)) + uint64(l.Word()) - 1) &^ uint64(l.Word()-1)
+	file := make([]byte, table+uint64(len(sections)*l.sectionHeaderSize()))
 	copy(file, o.header[:elf.EI_NIDENT])
-	l.putHeader(file, header{Type: elf.ET_REL, Machine: o.Machine, Version: uint32(elf.EV_CURRENT), Flags: o.Flags, ShEnt: uint16(l.sectionHeaderSize())})
-	l.putSectionTable(file, table, uint16(len(sections)), shstrtab)
+	copy(file[start:], contents)
+	l.header(file, &header{
+		Type: elf.ET_REL, Machine: o.Machine, Version: uint32(elf.EV_CURRENT), Flags: o.Flags, EhSize: uint16(l.headerSize()),
+		ShOff: table, ShEnt: uint16(l.sectionHeaderSize()), ShNum: uint16(len(sections)), ShStrNdx: shstrtab,
+	}, true)
+	for i := range sections {
+		s := &sections[i]
+		if i > 0 {
+			s.Offset, start = start, start+s.Size
+		}
+		l.section(file[int(table)+i*l.sectionHeaderSize():], s, true)
+	}
 	return Open(bytes.NewReader(file), int64(len(file)), name)
 }

@@ -59,105 +59,91 @@ func (e Encoding) GetWord(b []byte) uint64 {
 	return uint64(e.Order.Uint32(b))
 }
 
-// header holds the fields of the ELF header that matter here.
+// fields walks through the fields of a record in a file, which it reads or, if writes is set, writes.
+type fields struct {
+	Encoding
+	b      []byte // what is left of the record
+	writes bool
+}
+
+// field reads or writes the next field, of so many bytes.
+func field[T ~int | ~uint16 | ~uint32 | ~uint64](f *fields, size int, v *T) {
+	b := f.b[:size]
+	f.b = f.b[size:]
+	switch {
+	case size == 2 && f.writes:
+		f.Order.PutUint16(b, uint16(*v))
+	case size == 2:
+		*v = T(f.Order.Uint16(b))
+	case size == 4 && f.writes:
+		f.Order.PutUint32(b, uint32(*v))
+	case size == 4:
+		*v = T(f.Order.Uint32(b))
+	case f.writes:
+		f.Order.PutUint64(b, uint64(*v))
+	default:
+		*v = T(f.Order.Uint64(b))
+	}
+}
+
+// header holds the ELF header, but for the identification.
 type header struct {
 	Type     elf.Type
 	Machine  elf.Machine
 	Version  uint32
-	Flags    uint32
+	Entry    uint64
 	PhOff    uint64
+	ShOff    uint64
+	Flags    uint32
+	EhSize   uint16
 	PhEnt    uint16
 	PhNum    uint16
-	ShOff    uint64
 	ShEnt    uint16
 	ShNum    uint16
 	ShStrNdx uint16
 }
 
-func (e Encoding) getHeader(b []byte) header {
-	h := header{Type: elf.Type(e.Order.Uint16(b[16:])), Machine: elf.Machine(e.Order.Uint16(b[18:])), Version: e.Order.Uint32(b[20:])}
-	if e.Class == elf.ELFCLASS64 {
-		h.PhOff, h.ShOff, b = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), b[48:]
-	} else {
-		h.PhOff, h.ShOff, b = uint64(e.Order.Uint32(b[28:])), uint64(e.Order.Uint32(b[32:])), b[36:]
+func (e Encoding) header(b []byte, h *header, writes bool) {
+	f, word := &fields{e, b[elf.EI_NIDENT:], writes}, e.Word()
+	field(f, 2, &h.Type)
+	field(f, 2, &h.Machine)
+	field(f, 4, &h.Version)
+	field(f, word, &h.Entry)
+	field(f, word, &h.PhOff)
+	field(f, word, &h.ShOff)
+	field(f, 4, &h.Flags)
+	for _, v := range []*uint16{&h.EhSize, &h.PhEnt, &h.PhNum, &h.ShEnt, &h.ShNum, &h.ShStrNdx} {
+		field(f, 2, v)
 	}
-	h.Flags, h.PhEnt, h.PhNum, h.ShEnt = e.Order.Uint32(b), e.Order.Uint16(b[6:]), e.Order.Uint16(b[8:]), e.Order.Uint16(b[10:])
-	h.ShNum, h.ShStrNdx = e.Order.Uint16(b[12:]), e.Order.Uint16(b[14:])
-	return h
 }
 
-// putHeader writes the fields of a header that has no program headers, but for
-// the identification and what putSectionTable writes.
-func (e Encoding) putHeader(b []byte, h header) {
-	o, size := e.Order, uint16(e.headerSize())
-	o.PutUint16(b[16:], uint16(h.Type))
-	o.PutUint16(b[18:], uint16(h.Machine))
-	o.PutUint32(b[20:], h.Version)
-	b = b[e.pick(36, 48):]
-	o.PutUint32(b, h.Flags)
-	o.PutUint16(b[4:], size)
-	o.PutUint16(b[10:], h.ShEnt)
-}
-
-// putSectionTable updates the three fields that a grown section table changes.
-func (e Encoding) putSectionTable(b []byte, off uint64, num, strndx uint16) {
-	if e.Class == elf.ELFCLASS64 {
-		e.Order.PutUint64(b[40:], off)
-		b = b[60:]
-	} else {
-		e.Order.PutUint32(b[32:], uint32(off))
-		b = b[48:]
-	}
-	e.Order.PutUint16(b, num)
-	e.Order.PutUint16(b[2:], strndx)
-}
-
-func (e Encoding) getSection(b []byte) (s Section) {
-	s.nameOff, s.Type = e.Order.Uint32(b), elf.SectionType(e.Order.Uint32(b[4:]))
-	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint64(b[8:])), e.Order.Uint64(b[16:])
-		s.Offset, s.Size = e.Order.Uint64(b[24:]), e.Order.Uint64(b[32:])
-		s.Link, s.Info = e.Order.Uint32(b[40:]), e.Order.Uint32(b[44:])
-		s.Align, s.Entsize = e.Order.Uint64(b[48:]), e.Order.Uint64(b[56:])
-		return s
-	}
-	s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint32(b[8:])), uint64(e.Order.Uint32(b[12:]))
-	s.Offset, s.Size = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
-	s.Link, s.Info = e.Order.Uint32(b[24:]), e.Order.Uint32(b[28:])
-	s.Align, s.Entsize = uint64(e.Order.Uint32(b[32:])), uint64(e.Order.Uint32(b[36:]))
-	return s
-}
-
-func (e Encoding) putSection(b []byte, s *Section) {
-	o := e.Order
-	o.PutUint32(b, s.nameOff)
-	o.PutUint32(b[4:], uint32(s.Type))
-	if e.Class == elf.ELFCLASS64 {
-		for i, v := range []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size} {
-			o.PutUint64(b[8+8*i:], v)
-		}
-		o.PutUint32(b[40:], s.Link)
-		o.PutUint32(b[44:], s.Info)
-		o.PutUint64(b[48:], s.Align)
-		o.PutUint64(b[56:], s.Entsize)
-		return
-	}
-	fields := []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size, uint64(s.Link), uint64(s.Info), s.Align, s.Entsize}
-	for i, v := range fields {
-		o.PutUint32(b[8+4*i:], uint32(v))
-	}
+func (e Encoding) section(b []byte, s *Section, writes bool) {
+	f, word := &fields{e, b, writes}, e.Word()
+	field(f, 4, &s.nameOff)
+	field(f, 4, &s.Type)
+	field(f, word, &s.Flags)
+	field(f, word, &s.Addr)
+	field(f, word, &s.Offset)
+	field(f, word, &s.Size)
+	field(f, 4, &s.Link)
+	field(f, 4, &s.Info)
+	field(f, word, &s.Align)
+	field(f, word, &s.Entsize)
 }
 
 func (e Encoding) getSegment(b []byte) (s Segment) {
-	s.Type = elf.ProgType(e.Order.Uint32(b))
+	f, word, physical := &fields{e, b, false}, e.Word(), uint64(0)
+	field(f, 4, &s.Type)
 	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(e.Order.Uint32(b[4:])), e.Order.Uint64(b[8:]), e.Order.Uint64(b[16:])
-		s.Filesz, s.Memsz, s.Align = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), e.Order.Uint64(b[48:])
-		return s
+		field(f, 4, &s.Flags)
 	}
-	s.Offset, s.Vaddr = uint64(e.Order.Uint32(b[4:])), uint64(e.Order.Uint32(b[8:]))
-	s.Filesz, s.Memsz = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
-	s.Flags, s.Align = elf.ProgFlag(e.Order.Uint32(b[24:])), uint64(e.Order.Uint32(b[28:]))
+	for _, v := range []*uint64{&s.Offset, &s.Vaddr, &physical, &s.Filesz, &s.Memsz} {
+		field(f, word, v)
+	}
+	if e.Class == elf.ELFCLASS32 {
+		field(f, 4, &s.Flags)
+	}
+	field(f, word, &s.Align)
 	return s
 }
 

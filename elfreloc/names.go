@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // NamesContain reports whether any of the texts occurs in the string table
-// of the symbols. Unless the symbols were read, it streams the table, and reads nothing
-// else. Where none does, nothing in the object has such a name.
+// of the symbols. It streams the table, and reads nothing else. Where none does, nothing in the object has such a name.
 func (o *Object) NamesContain(texts [][]byte) (bool, error) {
 	if o.symtab == 0 {
 		return false, nil
@@ -19,20 +17,13 @@ func (o *Object) NamesContain(texts [][]byte) (bool, error) {
 	if sec >= len(o.Sections) {
 		return false, o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
 	}
-	table := ""
-	switch {
-	case o.symbols != nil:
-		table = o.symbols.strings
-	case sec == o.shstrndx:
-		table = o.names
+	if sec == 0 {
+		return false, nil
 	}
-	if table == "" {
-		if err := o.checkStringTable(sec); sec != 0 && err != nil {
-			return false, err
-		}
-		return o.Contains(sec, texts)
+	if err := o.checkStringTable(sec); err != nil {
+		return false, err
 	}
-	return containsAny(table, texts, strings.Index), nil
+	return o.Contains(sec, texts)
 }
 
 // CheckOverlap refuses an object whose sections overlap in the file, as no
@@ -69,7 +60,7 @@ func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
 		if got, err := r.ReadAt(b, off); got < len(b) {
 			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
 		}
-		if containsAny(b, texts, bytes.Index) {
+		if slices.ContainsFunc(texts, func(text []byte) bool { return bytes.Contains(b, text) }) {
 			return true, nil
 		}
 		if int64(len(b)) == n {
@@ -79,9 +70,4 @@ func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
 		off, n = off+step, n-step
 	}
 	return false, nil
-}
-
-// containsAny reports whether any of the texts occurs in a text.
-func containsAny[T string | []byte](text T, texts [][]byte, index func(text, begin T) int) bool {
-	return slices.ContainsFunc(texts, func(wanted []byte) bool { return index(text, T(wanted)) >= 0 })
 }

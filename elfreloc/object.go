@@ -106,7 +106,8 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
-	h := o.Encoding.getHeader(o.header)
+	var h header
+	o.Encoding.header(o.header, &h, false)
 	o.Type, o.Machine, o.Flags = h.Type, h.Machine, h.Flags
 	o.phOff, o.phnum, o.phentsize = h.PhOff, int(h.PhNum), int(h.PhEnt)
 	o.Encoding.swappedInfo = h.Machine == elf.EM_MIPS && o.Encoding.Class == elf.ELFCLASS64 &&
@@ -172,7 +173,8 @@ func (o *Object) readSections(h header) error {
 		if err != nil {
 			return err
 		}
-		null := o.Encoding.getSection(first)
+		var null Section
+		o.Encoding.section(first, &null, false)
 		if num == 0 {
 			num = null.Size // gABI: the count is there when it does not fit e_shnum
 		}
@@ -196,7 +198,8 @@ func (o *Object) readSections(h header) error {
 	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
 	o.Sections = make([]Section, num)
 	for i := range o.Sections {
-		s := o.Encoding.getSection(table[i*ent:])
+		var s Section
+		o.Encoding.section(table[i*ent:], &s, false)
 		if i == 0 && s.Type != elf.SHT_NULL {
 			return o.errorf("section 0 is of type %v, want %v", s.Type, elf.SHT_NULL)
 		}

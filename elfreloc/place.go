@@ -112,7 +112,7 @@ func (s *saver) emitSection(i int) {
 
 // emitSectionTable writes the section headers, and where they are into the ELF
 // header. A count that does not fit there is in section 0 (gABI, "ELF Header").
-func (s *saver) emitSectionTable(header []byte) {
+func (s *saver) emitSectionTable(start []byte) {
 	num, strndx := len(s.sections), s.o.shstrndx
 	null := &s.sections[0]
 	if num >= int(elf.SHN_LORESERVE) {
@@ -121,11 +121,14 @@ func (s *saver) emitSectionTable(header []byte) {
 	if strndx >= int(elf.SHN_LORESERVE) {
 		null.Link, strndx = uint32(strndx), int(elf.SHN_XINDEX)
 	}
-	s.o.Encoding.putSectionTable(header, uint64(s.out.Size), uint16(num), uint16(strndx))
+	var h header
+	s.o.Encoding.header(start, &h, false)
+	h.ShOff, h.ShNum, h.ShStrNdx = uint64(s.out.Size), uint16(num), uint16(strndx)
+	s.o.Encoding.header(start, &h, true)
 	size := s.o.Encoding.sectionHeaderSize()
 	table := make([]byte, len(s.sections)*size)
 	for i := range s.sections {
-		s.o.Encoding.putSection(table[i*size:], &s.sections[i])
+		s.o.Encoding.section(table[i*size:], &s.sections[i], true)
 	}
 	s.emit(Extent{Data: table, Len: int64(len(table))})
 }

@@ -222,13 +222,8 @@ func (t *Symbols) At(i int) Symbol {
 
 // Place returns the section and the value of symbol i, as At does.
 func (t *Symbols) Place(i int) (section int, value uint64) {
-	l := &t.o.Encoding
-	if l.Class == elf.ELFCLASS64 {
-		b := t.raw[i*24 : i*24+24]
-		return t.section(i, l.Order.Uint16(b[6:])), l.Order.Uint64(b[8:])
-	}
-	b := t.raw[i*16 : i*16+16]
-	return t.section(i, l.Order.Uint16(b[14:])), uint64(l.Order.Uint32(b[4:]))
+	raw := t.rawAt(i)
+	return t.section(i, raw.shndx), raw.value
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {
