@@ -3,6 +3,7 @@ package elfreloc
 import (
 	"cmp"
 	"debug/elf"
+	"errors"
 	"slices"
 )
 
@@ -13,14 +14,36 @@ func (s *saver) writeRelocations() error {
 	if err != nil {
 		return err
 	}
+	moved := make([]bool, s.e.symbols.Len()) // or dropped
+	for i := range moved {
+		moved[i] = s.numbers.final[i] != uint32(i)
+	}
+	for i := range s.e.dropped {
+		moved[i] = true
+	}
 	for _, rs := range rels {
-		re := s.e.relocs[rs.Index]
-		switch {
-		case re == nil && !s.numbers.moved && !s.dropsRefs(rs):
-		case s.o.Sections[rs.Index].Type == shtCREL:
-			err = s.writeCREL(rs, re)
-		default:
-			err = s.writeRelocSection(rs, re)
+		re, final := s.e.relocs[rs.Index], s.finalSymbols(rs)
+		if re == nil && !s.numbers.moved && !s.dropsRefs(rs) {
+			continue
+		}
+		if re == nil { // most sections of debug information name no such symbol, and are copied
+			re = &relocEdit{}
+			err := s.o.EachRelocationAgainst(rs, moved, func(_ int, r Relocation) error {
+				if final[r.Sym] != r.Sym {
+					return errMoved
+				}
+				return nil
+			})
+			if err == nil {
+				continue
+			} else if err != errMoved {
+				return err
+			}
+		}
+		if s.o.Sections[rs.Index].Type == shtCREL {
+			err = s.writeCREL(rs, re, final)
+		} else {
+			err = s.writeRelocSection(rs, re, final)
 		}
 		if err != nil {
 			return err
@@ -29,24 +52,22 @@ func (s *saver) writeRelocations() error {
 	return nil
 }
 
+// errMoved ends the reading of relocations at the first whose symbol has moved.
+var errMoved = errors.New("a symbol that has moved")
+
 // dropsRefs reports whether a section may name symbols of DropDebugRefs.
 func (s *saver) dropsRefs(rs RelocSection) bool {
 	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// writeRelocSection writes a section of entries of one size. re is nil where only symbols
-// have moved.
-func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
+// writeRelocSection writes a section of entries of one size.
+func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit, final []uint32) error {
 	data, err := s.o.Data(rs.Index)
 	if err != nil {
 		return err
 	}
-	final := s.finalSymbols(rs)
 	if err := s.renumber(rs, data, final[:s.e.symbols.Len()]); err != nil {
 		return err
-	}
-	if re == nil {
-		re = &relocEdit{}
 	}
 	l, size := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela)
 	for _, x := range re.set {
@@ -67,9 +88,8 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	return nil
 }
 
-// renumber gives entries of one size, with symbols as the Edit has them, their new symbols. It is
-// where the time goes in a large object with debug information, so an entry that stays is not
-// decoded further than its symbol.
+// renumber gives entries of one size, with symbols as the Edit has them, their new symbols. An entry
+// that stays is not decoded further than its symbol.
 func (s *saver) renumber(rs RelocSection, entries []byte, final []uint32) error {
 	l, size := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela)
 	for at := 0; at < len(entries); at += size {
@@ -87,19 +107,14 @@ func (s *saver) renumber(rs RelocSection, entries []byte, final []uint32) error 
 	return nil
 }
 
-// writeCREL writes an SHT_CREL section anew, if anything of it changes. re is nil
-// where only symbols have moved.
-func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
-	count, mask, changed, final := 0, uint64(0), re != nil, s.finalSymbols(rs)
-	if re == nil {
-		re = &relocEdit{}
-	}
+// writeCREL writes an SHT_CREL section anew.
+func (s *saver) writeCREL(rs RelocSection, re *relocEdit, final []uint32) error {
+	count, mask := 0, uint64(0)
 	err := s.eachEdited(rs, re, func(r Relocation) {
 		count++
 		mask |= r.Offset
-		changed = changed || final[r.Sym] != r.Sym
 	})
-	if err != nil || !changed {
+	if err != nil {
 		return err
 	}
 	c := newCREL(s.o.Encoding, count, rs.Rela, mask)
@@ -115,7 +130,8 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
 	slices.Sort(re.deleted)
-	deleted, set := re.deleted, re.sortedSet()
+	slices.SortFunc(re.set, func(a, b relocationEntry) int { return cmp.Compare(a.index, b.index) })
+	deleted, set := re.deleted, re.set
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
 		if len(deleted) > 0 && deleted[0] == i {
 			deleted = deleted[1:]
@@ -131,12 +147,6 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 		f(r)
 	}
 	return err
-}
-
-// sortedSet returns the entries that are set, by index.
-func (re *relocEdit) sortedSet() []relocationEntry {
-	slices.SortFunc(re.set, func(a, b relocationEntry) int { return cmp.Compare(a.index, b.index) })
-	return re.set
 }
 
 // retarget gives a relocation its new symbol.
