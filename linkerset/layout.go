@@ -88,19 +88,17 @@ func isIdentifier(name string) bool {
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
 	if l.Name == "" {
-		return ownSections[l.Format][k]
+		return formats[l.Format].own[k]
 	}
-	return formats[l.Format].prefix + l.Name + kinds[k].given
+	return formats[l.Format].prefix + l.Name + given[k]
 }
 
 // kindOf divides a section's name, without its format's prefix, into the name of --section and the kind.
-func kindOf(name string) (given string, k arch.Kind) {
-	for k := range arch.Kinds {
-		if given, ok := strings.CutSuffix(name, kinds[k].given); ok && given != "" && given != name {
-			return given, k
-		}
+func kindOf(section string) (name string, k arch.Kind) {
+	if name, ok := strings.CutSuffix(section, given[arch.Enabled]); ok && name != "" {
+		return name, arch.Enabled
 	}
-	return name, arch.Probe
+	return section, arch.Probe
 }
 
 // structures returns the name of the section of what records point to.
@@ -151,62 +149,41 @@ func (l Layout) Candidates() []Layout {
 // What a record looks like is said once, in the table of formats. Layout.Add writes
 // it as ELF, internal/emit/records as assembly, and Layout.Read reads it.
 
-// kinds is by arch.Kind, and has what makes the names of sections of its records: what is
-// between the prefix and the suffix of a format, and what follows a given name.
-var kinds = [arch.Kinds]struct{ name, given string }{
-	arch.Probe:   {"sdt_instances", ""},
-	arch.Enabled: {"sdt_isenabled", "_isenabled"},
-}
+// given is what follows a given name in the names of sections, by arch.Kind.
+var given = [arch.Kinds]string{arch.Probe: "", arch.Enabled: "_isenabled"}
 
 // formats is by Format.
 var formats = [...]struct {
-	name           string
-	prefix, suffix string // of a section's own name; a given name gets the prefix alone
-	probes         string // the section of probe calls, if there are no other records
-	structures     string // the own name of the section that records point to, "" for none
-	record         []Field
-	structure      []Field // what a record points to, nil for none
+	name       string
+	own        [arch.Kinds]string // names of sections of records where none is given, "" for no such records
+	prefix     string             // of a given name
+	structures string             // the own name of the section that records point to, "" for none
+	record     []Field
+	structure  []Field // what a record points to, nil for none
 }{
 	Pairs: {
 		name:   "pairs",
-		suffix: "_set",
+		own:    [arch.Kinds]string{arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
 		record: []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Relative: {
 		name:   "relative",
-		suffix: "_rel",
+		own:    [arch.Kinds]string{arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
 		record: []Field{{To: ToProbe, Distance: true}, {To: ToSite, Distance: true}},
 	},
 	FreeBSD: {
 		name:       "freebsd",
+		own:        [arch.Kinds]string{arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
 		prefix:     "set_",
-		suffix:     "_set",
 		structures: "sdt_instances",
 		record:     []Field{{To: ToStructure}},
 		structure:  []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Tracepoints: {
 		name:   "tracepoints",
-		probes: "set_sdt_tracepoint_set",
+		own:    [arch.Kinds]string{arch.Probe: "set_sdt_tracepoint_set", arch.Enabled: ""},
 		record: []Field{{To: ToProbe}, {To: ToSite}, {To: ToKernel}, {To: ToKernel}},
 	},
-}
-
-// ownSections are the own names of sections of records, by Format and arch.Kind.
-var ownSections = makeOwnSections()
-
-func makeOwnSections() (names [len(formats)][arch.Kinds]string) {
-	for i := range formats {
-		f := &formats[i]
-		if f.probes != "" {
-			names[i][arch.Probe] = f.probes
-			continue
-		}
-		for k := range arch.Kinds {
-			names[i][k] = f.prefix + kinds[k].name + f.suffix
-		}
-	}
-	return names
 }
 
 // Referent is what a field refers to.

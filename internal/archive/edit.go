@@ -271,69 +271,53 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 	if len(byHeader) == 0 {
 		return entries, false
 	}
-	listed := make(map[*change]map[string]bool, len(byHeader))
+	listed, hasEntries := map[entry]bool{}, map[*change]bool{} // what the index had of those that change
 	for _, x := range entries {
 		if c := byHeader[x.header]; c != nil {
-			if listed[c] == nil {
-				listed[c] = make(map[string]bool)
+			listed[x], hasEntries[c] = true, true
+		}
+	}
+	added := map[*change]bool{}
+	add := func(c *change) {
+		if added[c] {
+			return
+		}
+		added[c] = true
+		defined := make(map[string]bool, len(c.before))
+		for _, name := range c.before {
+			defined[name] = true
+		}
+		for _, name := range c.after {
+			if x := (entry{name, uint64(c.Header)}); c.beforeUnknown || listed[x] || !defined[name] {
+				updated = append(updated, x)
 			}
-			listed[c][x.name] = true
 		}
 	}
-	u := &updater{listed: listed, done: make(map[*change]bool)}
+	passed := 0
+	addBefore := func(header uint64) { // those of members that had none
+		for ; passed < len(e.changes) && uint64(e.changes[passed].Header) < header; passed++ {
+			if c := &e.changes[passed]; c.renames() && !hasEntries[c] {
+				add(c)
+			}
+		}
+	}
 	for _, x := range entries {
+		addBefore(x.header)
 		c := byHeader[x.header]
-		if c == nil {
-			u.before(e.changes, x.header)
-			u.entries = append(u.entries, x)
-			continue
+		if c != nil {
+			add(c)
 		}
-		u.before(e.changes, x.header)
-		u.add(c)
-		if !c.beforeUnknown && !slices.Contains(c.before, x.name) { // for an unknown reason, so it stays
-			u.entries = append(u.entries, x)
+		// What is in the index for an unknown reason stays.
+		if c == nil || !c.beforeUnknown && !slices.Contains(c.before, x.name) {
+			updated = append(updated, x)
 		}
 	}
-	u.before(e.changes, math.MaxUint64)
-	return u.entries, true
+	addBefore(math.MaxUint64)
+	return updated, true
 }
 
 // renames reports whether a change may be one of symbols.
 func (c *change) renames() bool { return c.beforeUnknown || !slices.Equal(c.before, c.after) }
-
-// updater makes the new list of symbols.
-type updater struct {
-	entries []entry
-	listed  map[*change]map[string]bool // what the index had of each that changes
-	done    map[*change]bool
-	passed  int // changes that stand before the member that is next
-}
-
-// before adds the symbols of members that stand before another and had none.
-func (u *updater) before(changes []change, header uint64) {
-	for ; u.passed < len(changes) && uint64(changes[u.passed].Header) < header; u.passed++ {
-		if c := &changes[u.passed]; c.renames() && u.listed[c] == nil {
-			u.add(c)
-		}
-	}
-}
-
-// add adds the symbols of a member, once.
-func (u *updater) add(c *change) {
-	if u.done[c] {
-		return
-	}
-	u.done[c] = true
-	defined := make(map[string]bool, len(c.before))
-	for _, name := range c.before {
-		defined[name] = true
-	}
-	for _, name := range c.after {
-		if c.beforeUnknown || u.listed[c][name] || !defined[name] {
-			u.entries = append(u.entries, entry{name, uint64(c.Header)})
-		}
-	}
-}
 
 // moveHeaders moves the offsets to where members will be, for an index of so many bytes.
 func (e *Edit) moveHeaders(entries []entry, size int64) error {
