@@ -86,14 +86,6 @@ func (p *Plan) functionOf(section int, off uint64) (resolve.Function, bool, erro
 	return f, ok && f.Symbol != 0, nil
 }
 
-// checkDOF refuses objects of machines that DTrace does not know.
-func (p *Plan) checkDOF() error {
-	if _, ok := p.Scan.Machine.(arch.DOFMachine); !ok {
-		return &elfreloc.Error{File: p.Scan.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", p.Scan.Object.Machine)}
-	}
-	return nil
-}
-
 // DOFSites returns the sites of a plan that has Options.DOF and no refusals, in its
 // order, those of earlier runs too. Tests are left out where no kernel arms any.
 func (p *Plan) DOFSites() ([]DOFSite, error) {

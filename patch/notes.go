@@ -33,7 +33,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, sections := &noteWriter{p: p, info: info, described: map[describedCall]description{}}, sitenotes.NewWriter(e, p.Scan.Machine)
+	w, sections := &noteWriter{p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}}, sitenotes.NewWriter(e, p.Scan.Machine)
 	if p.Options.Stapsdt {
 		w.stapsdt = stapsdt.NewWriter(e, sections)
 	}
@@ -154,7 +154,9 @@ func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]usd
 			return nil, err
 		}
 		if fault := w.unreadable(&d); fault != "" {
-			w.hide(s.Stub, fault)
+			if !slices.ContainsFunc(w.hidden[fault], func(other *Stub) bool { return other.Name == s.Stub.Name }) {
+				w.hidden[fault] = append(w.hidden[fault], s.Stub)
+			}
 			continue
 		}
 		// Code of assembly may be in no function. DTrace knows no probe without one.
@@ -186,16 +188,6 @@ func (w *noteWriter) unreadable(d *description) string {
 		return fmt.Sprintf("it does not read %s", bad)
 	}
 	return ""
-}
-
-// hide takes down a probe that has no notes for DTrace, once.
-func (w *noteWriter) hide(stub *Stub, fault string) {
-	if w.hidden == nil {
-		w.hidden = map[string][]*Stub{}
-	}
-	if !slices.ContainsFunc(w.hidden[fault], func(s *Stub) bool { return s.Name == stub.Name }) {
-		w.hidden[fault] = append(w.hidden[fault], stub)
-	}
 }
 
 // warnHidden adds a warning for each reason why probes have no notes for DTrace.

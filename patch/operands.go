@@ -30,15 +30,6 @@ const fixOperands = "let the assembly that marks it write an entry of " + Operan
 // is found.
 type operandTexts map[image.Addr]*string
 
-// lookup returns the operands of a marked nop, and refuses one that has no entry.
-func (f operandTexts) lookup(nop image.Addr) (string, error) {
-	text := f[nop]
-	if text == nil {
-		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
-	}
-	return *text, nil
-}
-
 // find finds the operands of the places that are asked for. What else is in the sections,
 // as of sites that were converted before or that a linker has dropped, is passed over,
 // but has to make sense.
@@ -186,18 +177,6 @@ func (s *Scan) readOperands() (operandTexts, error) {
 // which probes: strings, each "_" and an id. Conversions empty them, so that linkers put those of
 // other objects alone into an image.
 const UnconvertedSection = ".sdt_unconverted"
-
-// emptyUnconverted empties these sections.
-func (p *Plan) emptyUnconverted(e *elfreloc.Edit) {
-	if len(p.Sites) == 0 || !p.Scan.hasMarks() {
-		return
-	}
-	for i := range p.Scan.Object.Sections {
-		if p.Scan.Object.Sections[i].Name == UnconvertedSection {
-			e.Empty(i)
-		}
-	}
-}
 
 // OperandsAt returns the operands of marked nops, of those of the given places that have an
 // entry in OperandsSection. They stay there when an object is converted.

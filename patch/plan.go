@@ -72,10 +72,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, s.Unsupported()
 	}
 	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
-	if opts.DOF != nil {
-		if err := p.checkDOF(); err != nil {
-			return nil, err
-		}
+	if _, ok := s.Machine.(arch.DOFMachine); opts.DOF != nil && !ok {
+		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", s.Object.Machine)}
 	}
 	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol

@@ -72,7 +72,12 @@ func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 	sym, ok := f.slots[name]
 	if !ok {
 		if sym, ok = f.globals[name]; !ok {
-			sym = f.takeSlot(name)
+			symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
+			if sym, ok = f.free[name]; ok {
+				f.e.SetSymbol(sym, symbol)
+			} else {
+				sym = f.e.AddSymbol(symbol)
+			}
 		}
 		f.slots[name] = sym
 		f.hide(sym)
@@ -80,18 +85,6 @@ func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 	ref := linkerset.SymbolRef{Sym: sym}
 	f.global[s.Stub] = ref
 	return ref, nil
-}
-
-// takeSlot makes the symbol of a probe object, in the slot of its first stub
-// that has no other use.
-func (f *probeFinder) takeSlot(name string) uint32 {
-	symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
-	slot, ok := f.free[name]
-	if !ok {
-		return f.e.AddSymbol(symbol)
-	}
-	f.e.SetSymbol(slot, symbol)
-	return slot
 }
 
 // local chooses among the local probe objects of one name: that of the site's

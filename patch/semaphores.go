@@ -125,14 +125,6 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	return s, nil
 }
 
-// len returns the number of semaphores that the object uses or gets.
-func (p *objectSemaphores) len() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.all)
-}
-
 // useNamed makes the semaphores use the symbols that have their names.
 func (p *objectSemaphores) useNamed() error {
 	syms := p.plan.Scan.symbols()
@@ -235,7 +227,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		var err error
 		sym := s.symbol
 		switch {
-		case s.wanted(&p.plan.Options):
+		case !s.defined && (s.tested || s.hasNote && p.plan.Options.Semaphores == All): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			use(e, s)
@@ -251,11 +243,6 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		s.added = sym
 	}
 	return nil
-}
-
-// wanted reports whether the object has to define a semaphore.
-func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.hasNote && o.Semaphores == All)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in

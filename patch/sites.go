@@ -58,7 +58,11 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = p.operands.lookup(ref.addr())
+		if text := p.operands[ref.addr()]; text != nil {
+			operands = *text
+		} else {
+			err = arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
+		}
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -97,21 +101,18 @@ func (p *planner) sort() {
 	sites := p.Sites[:0]
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		if n := len(sites); n > 0 && overlap(&sites[n-1], s) {
+		if n := len(sites); n > 0 && sites[n-1].Relocs.Target == s.Relocs.Target {
 			last := &sites[n-1]
-			p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.Change.Site.Offset, last.Stub.Name))
-			continue
+			site := &last.Change.Site
+			if s.Change.Site.Offset < site.Offset+uint64(len(site.Code)) {
+				p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", site.Offset, last.Stub.Name))
+				continue
+			}
 		}
 		sites = append(sites, *s)
 	}
 	p.Sites = sites
 	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
-}
-
-// overlap reports whether a site shares bytes with the one before it.
-func overlap(before, s *Site) bool {
-	site := &before.Change.Site
-	return before.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < site.Offset+uint64(len(site.Code))
 }
 
 // refuse notes what is refused: once, where it is the whole object that does not fit.
