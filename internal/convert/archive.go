@@ -36,24 +36,39 @@ func (c *Converter) convertArchive(in *input.File, target string, r *Result) err
 // convertRegular converts members inside of their archive.
 func (c *Converter) convertRegular(a *input.Archive, target string, r *Result) error {
 	e := a.Edit()
-	var lines bytes.Buffer
-	s := c.stream(a.File, target, e)
-	defer s.discard()
-	err := c.convertMembers(a, r, func(m *member) error {
+	return c.writeArchive(a, target, r, e, func(m *member) error {
 		if m.output == nil {
 			return nil
 		}
+		return e.Replace(m.src.Member, m.change)
+	})
+}
+
+// writeArchive converts the members of an archive, has add lay out what becomes of each, and writes the new
+// archive, or what stays as it is if add has laid out nothing.
+func (c *Converter) writeArchive(a *input.Archive, target string, r *Result, l layout, add func(m *member) error) error {
+	var lines bytes.Buffer
+	s := &stream{Converter: c, layout: l, in: a.File, target: target}
+	defer func() { s.file.Discard() }()
+	changed := a.Thin
+	err := c.convertMembers(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
-		if err := e.Replace(m.src.Member, m.change); err != nil {
+		if err := add(m); err != nil {
 			return err
 		}
-		s.add(e.Take())
-		return nil
+		if extents := l.Take(); len(extents) > 0 {
+			s.add(extents)
+			changed = true
+		}
+		if !a.Thin || s.err != nil {
+			return nil // the members end with it
+		}
+		return m.src.File.CheckUnchanged()
 	}, s.failure)
 	switch {
 	case err != nil:
 		return err
-	case !e.Changed():
+	case !changed:
 		return c.write(a.File, target, nil)
 	}
 	if err := s.finish(); err != nil {
@@ -66,6 +81,7 @@ func (c *Converter) convertRegular(a *input.Archive, target string, r *Result) e
 // layout is a new archive that is laid out member by member, with its beginning last.
 type layout interface {
 	Gap() int64
+	Take() []elfreloc.Extent
 	Begin() ([]elfreloc.Extent, error)
 	End() []elfreloc.Extent
 }
@@ -79,10 +95,6 @@ type stream struct {
 	target string
 	file   *replace.Stream // nil before the first member
 	err    error           // the first in writing it, after which nothing is written
-}
-
-func (c *Converter) stream(in *input.File, target string, l layout) *stream {
-	return &stream{Converter: c, layout: l, in: in, target: target}
 }
 
 // add writes what follows.
@@ -112,8 +124,6 @@ func (s *stream) finish() error {
 	}
 	return s.failure()
 }
-
-func (s *stream) discard() { s.file.Discard() }
 
 // errMemberReported says that a member cannot be converted. The result has the reason.
 var errMemberReported = errors.New("a member cannot be converted")
