@@ -195,32 +195,21 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 }
 
 // mappings returns what mapping symbols say of the sections that hold calls.
-func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
-	letters := s.Machine.Traits().Mapping
-	if letters == "" {
-		return nil, nil
-	}
-	maps := map[int]*[]arch.Mapping{}
-	last := 0 // the section of the last call, and then of the last symbol
+func (s *Scan) mappings() (map[int][]arch.Mapping, error) {
+	maps := map[int][]arch.Mapping{}
+	last := 0 // the section of the last call
 	for i := range s.Calls {
 		if target := s.Calls[i].Relocs.Target; target != last {
-			maps[target], last = new([]arch.Mapping), target
+			maps[target], last = nil, target
 		}
 	}
-	into := maps[last]
-	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
-		if section != last {
-			into, last = maps[section], section
+	err := s.Object.EachMapping(s.Machine.Traits().Mapping, func(section int, off uint64, letter byte) {
+		if m, ok := maps[section]; ok {
+			maps[section] = append(m, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 		}
-		if into == nil {
-			return
-		}
-		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 	})
 	for _, m := range maps {
-		if !slices.IsSortedFunc(*m, compareMappings) { // as assemblers write them
-			slices.SortStableFunc(*m, compareMappings)
-		}
+		sortStable(m, compareMappings)
 	}
 	return maps, err
 }
@@ -254,13 +243,15 @@ func (s *Scan) attributes() ([]byte, error) {
 // compareMappings sorts by offset. At equal offsets code is behind data: the piece before is empty, and the last entry
 // counts.
 func compareMappings(a, b arch.Mapping) int {
-	isCode := func(m arch.Mapping) int {
-		if m.Encoding == arch.Data {
-			return 0
-		}
-		return 1
+	switch {
+	case a.Offset != b.Offset:
+		return cmp.Compare(a.Offset, b.Offset)
+	case (a.Encoding == arch.Data) == (b.Encoding == arch.Data):
+		return 0
+	case a.Encoding == arch.Data:
+		return -1
 	}
-	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
+	return 1
 }
 
 // Functions returns the object's table of functions, made once.

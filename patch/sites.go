@@ -169,7 +169,7 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 // textReader reads the text of sections, of which it keeps the last.
 type textReader struct {
 	object     *elfreloc.Object
-	maps       map[int]*[]arch.Mapping // by section, of those that hold calls
+	maps       map[int][]arch.Mapping // by section, of those that hold calls
 	attributes []byte
 	section    int // of text
 	text       arch.Text
@@ -185,9 +185,6 @@ func (t *textReader) read(section int) (arch.Text, error) {
 	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes}
-	if m := t.maps[section]; m != nil {
-		t.text.Map = *m
-	}
+	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes, Map: t.maps[section]}
 	return t.text, nil
 }

@@ -158,30 +158,28 @@ type Stream struct {
 // room for a beginning of so many bytes. Discard is called in any case.
 func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
 	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
-	if err := s.createTemp(); err != nil {
-		return nil, err
+	if w.TakeDescriptor != nil {
+		f, err := w.createUnnamed(path, in.Size())
+		if err != nil {
+			return nil, err
+		}
+		s.target, s.temp = path, &temporary{File: f, writer: w, unnamed: true}
+	} else {
+		target, regular, err := resolve(path)
+		if err != nil {
+			return nil, err
+		}
+		if regular {
+			s.target = target
+		} else {
+			target = paths.Join(os.TempDir(), filepath.Base(target))
+		}
+		if s.temp, err = w.createTemp(target, 0o600); err != nil {
+			return nil, err
+		}
 	}
 	_, err := s.temp.Seek(gap, io.SeekStart)
 	return s, s.named(err)
-}
-
-func (s *Stream) createTemp() error {
-	if s.writer.TakeDescriptor != nil {
-		f, err := s.writer.createUnnamed(s.path, s.in.Size())
-		s.target, s.temp = s.path, &temporary{File: f, writer: s.writer, unnamed: true}
-		return err
-	}
-	target, regular, err := resolve(s.path)
-	if err != nil {
-		return err
-	}
-	if regular {
-		s.target = target
-	} else {
-		target = paths.Join(os.TempDir(), filepath.Base(target))
-	}
-	s.temp, err = s.writer.createTemp(target, 0o600)
-	return err
 }
 
 // Add writes what follows what was added before.
@@ -204,7 +202,12 @@ func (s *Stream) named(err error) error {
 func (s *Stream) Finish(begin []elfreloc.Extent) error {
 	out := output(begin)
 	if s.target == "" || out.Size != s.gap {
-		return s.copyBehind(begin)
+		rest, err := input.Open(s.temp.Name())
+		if err != nil {
+			return err
+		}
+		defer rest.Close()
+		return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.size - s.gap})))
 	}
 	_, err := s.temp.Seek(0, io.SeekStart)
 	if err == nil {
@@ -217,16 +220,6 @@ func (s *Stream) Finish(begin []elfreloc.Extent) error {
 		err = s.temp.replaceTarget(s.target, s.in)
 	}
 	return s.named(err)
-}
-
-// copyBehind writes all anew.
-func (s *Stream) copyBehind(begin []elfreloc.Extent) error {
-	rest, err := input.Open(s.temp.Name())
-	if err != nil {
-		return err
-	}
-	defer rest.Close()
-	return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.size - s.gap})))
 }
 
 // Discard removes the file unless it has its name.
