@@ -127,38 +127,26 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 			return // an unknown section uses the table
 		}
 	}
-	type name struct {
-		off, end uint32
-		users    int
-	}
-	var names []name
+	var starts []uint32
 	for _, i := range symbols {
 		// What stands behind no NUL is the tail of a longer name.
 		if off := e.symbols.nameOffset(int(i)); off != 0 && t.data[off-1] == 0 {
-			names = append(names, name{off: off, end: off + uint32(len(e.symbols.nameAt(off)))})
+			starts = append(starts, off)
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int { return int(int64(a.off) - int64(b.off)) })
-	for i := 1; i < len(names); i++ {
-		if names[i].off <= names[i-1].end {
-			names[i-1].users, names[i].users = 2, 2
-			names[i].end = max(names[i].end, names[i-1].end)
-		}
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	ends, users := make([]uint32, len(starts)), make([]int, len(starts))
+	for i, off := range starts {
+		ends[i] = off + uint32(len(e.symbols.nameAt(off)))
 	}
-	if len(names) == 0 {
-		return
-	}
-	first, last := names[0].off, names[len(names)-1].end
 	use := func(off uint32) {
-		if off < first || off > last {
-			return
-		}
-		i, found := slices.BinarySearchFunc(names, off, func(n name, off uint32) int { return int(int64(n.off) - int64(off)) })
+		i, found := slices.BinarySearch(starts, off)
 		if !found {
 			i--
 		}
-		if i >= 0 && off >= names[i].off && off <= names[i].end {
-			names[i].users++
+		if i >= 0 && off <= ends[i] {
+			users[i]++
 		}
 	}
 	for i := range e.symbols.Len() {
@@ -169,9 +157,9 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 			use(e.o.Sections[i].nameOff)
 		}
 	}
-	for _, n := range names {
-		if n.users == 1 {
-			t.free[n.off] = n.end
+	for i, off := range starts {
+		if users[i] == 1 {
+			t.free[off] = ends[i]
 		}
 	}
 }

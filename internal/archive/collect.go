@@ -103,7 +103,8 @@ func (c *Collection) Begin() ([]elfreloc.Extent, error) {
 		}
 	}
 	if c.names.Len() > 0 {
-		w.data([]byte(c.namesHeader()))
+		// Only its size is filled in.
+		w.data(fmt.Appendf(nil, "%-*s%-*d%s", sizeStart, "//", sizeEnd-sizeStart, c.names.Len()+c.names.Len()&1, trailer))
 		w.data([]byte(c.names.String()))
 		w.even()
 	}
@@ -115,11 +116,6 @@ func (c *Collection) Take() []elfreloc.Extent { return c.layout.take() }
 
 // End returns what follows the last member: nothing.
 func (c *Collection) End() []elfreloc.Extent { return c.Take() }
-
-// namesHeader returns the header of the table of long names: only its size is filled in.
-func (c *Collection) namesHeader() string {
-	return fmt.Sprintf("%-*s%-*d%s", sizeStart, "//", sizeEnd-sizeStart, c.names.Len()+c.names.Len()&1, trailer)
-}
 
 func (c *Collection) writeIndex(w *layout) error {
 	a := c.edit.a

@@ -57,7 +57,22 @@ func (e *Edit) Replace(m *Member, c Change) error {
 		return fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
 	}
 	e.addChange(m, c)
-	return e.layout.member(m, c.Output)
+	w := &e.layout
+	if err := w.header(m.Header, m.Start, c.Output.Size); err != nil {
+		return err
+	}
+	w.at = m.Next
+	if e.a.Thin {
+		return nil
+	}
+	for _, x := range c.Output.Extents {
+		if x.Data == nil && x.From == nil {
+			x.Src += m.Start
+		}
+		w.emit(x)
+	}
+	w.even()
+	return nil
 }
 
 // addChange adds a change for the index alone.
@@ -85,9 +100,20 @@ func (e *Edit) Begin() ([]elfreloc.Extent, error) {
 	if e.a.index == nil {
 		return nil, nil
 	}
+	t, data, err := e.newIndex(e.moveHeaders)
+	if err != nil {
+		return nil, err
+	}
 	w := &layout{a: e.a}
-	err := w.writeIndex(e)
-	return w.extents, err
+	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
+		return nil, err
+	}
+	if t.wide && !e.a.index.wide {
+		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
+	}
+	w.data(data)
+	w.even()
+	return w.extents, nil
 }
 
 // Take returns what follows what was returned before, up to the last member that was
@@ -174,51 +200,6 @@ func (a *Archive) setSize(header []byte, off, size int64) error {
 		return a.errorf(off, "would be %d bytes long, and a header has room for %d", size, int64(most))
 	}
 	copy(header[sizeStart:sizeEnd], fmt.Sprintf("%-10d", size))
-	return nil
-}
-
-// member lays out a member that changes.
-func (w *layout) member(m *Member, out *elfreloc.Output) error {
-	if err := w.header(m.Header, m.Start, out.Size); err != nil {
-		return err
-	}
-	w.at = m.Next
-	if w.a.Thin {
-		return nil
-	}
-	for _, x := range out.Extents {
-		if x.Data == nil && x.From == nil {
-			x.Src += m.Start
-		}
-		w.emit(x)
-	}
-	w.even()
-	return nil
-}
-
-// grows is by how much a change makes the archive longer.
-func (e *Edit) grows(c *change) int64 {
-	if e.a.Thin {
-		return 0
-	}
-	end := c.Start + c.size
-	return end + end&1 - c.Next
-}
-
-// writeIndex lays the index out. How long it is has a say in where the members are.
-func (w *layout) writeIndex(e *Edit) error {
-	t, data, err := e.newIndex(e.moveHeaders)
-	if err != nil {
-		return err
-	}
-	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
-		return err
-	}
-	if t.wide && !w.a.index.wide {
-		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
-	}
-	w.data(data)
-	w.even()
 	return nil
 }
 
@@ -326,7 +307,10 @@ func (e *Edit) moveHeaders(entries []entry, size int64) error {
 	grows := first
 	ends := make([]int64, len(e.changes)) // by how much all up to each grow
 	for i := range e.changes {
-		grows += e.grows(&e.changes[i])
+		if c := &e.changes[i]; !e.a.Thin {
+			end := c.Start + c.size
+			grows += end + end&1 - c.Next
+		}
 		ends[i] = grows
 	}
 	last, by := uint64(0), int64(0) // a member's symbols stand together

@@ -80,7 +80,11 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.ELF:
 		return s.object()
 	case typ == filetype.Bitcode:
-		if err := s.checkBitcode(names); err != nil {
+		found, err := s.Mentions(names.StubTexts())
+		if err == nil && found {
+			err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		return nil, ErrSkipped
