@@ -55,8 +55,7 @@ func (s *saver) addSections() error {
 	for _, n := range s.e.sections {
 		switch {
 		case n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA:
-			n.data = n.relocs
-			if err := s.renumber(RelocSection{Rela: n.rela}, n.data, s.numbers.final); err != nil {
+			if err := s.renumber(RelocSection{Rela: n.Type == elf.SHT_RELA}, n.data, s.numbers.final); err != nil {
 				return err
 			}
 		case n.Type == elf.SHT_GROUP:

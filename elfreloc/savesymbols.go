@@ -65,11 +65,6 @@ type symbolWriter struct {
 	extended []byte // the new table of section indexes, nil if there is none
 }
 
-// set sets an entry.
-func (w *symbolWriter) set(index uint32, raw rawSymbol) {
-	w.s.o.Encoding.putSymbol(w.table[int(index)*w.size:], raw)
-}
-
 func (w *symbolWriter) writeAll(names *stringTable) error {
 	e, final := w.s.e, w.s.numbers.final
 	// Most symbols stay where they are. A displaced symbol's old slot gets another symbol, which
@@ -77,7 +72,7 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 	copy(w.table, e.symbols.raw)
 	copy(w.extended, e.symbols.extended)
 	for _, i := range w.s.numbers.displaced {
-		w.set(final[i], e.symbols.rawAt(int(i)))
+		copy(w.table[int(final[i])*w.size:], e.symbols.entry(int(i)))
 		if e.symbols.extended != nil {
 			copy(w.extended[4*final[i]:], e.symbols.extended[4*i:4*i+4])
 		}
@@ -139,7 +134,7 @@ func (w *symbolWriter) put(index uint32, sym Symbol, name uint32) {
 	if w.extended != nil && sym.Section < int(elf.SHN_LORESERVE) {
 		clear(w.extended[4*index : 4*index+4])
 	}
-	w.set(index, raw)
+	w.s.o.Encoding.putSymbol(w.table[int(index)*w.size:], raw)
 }
 
 // numbering maps the symbol indexes of an Edit to those of the new file.

@@ -146,20 +146,16 @@ func sortStable[T any](all []T, compare func(a, b T) int) {
 func (p *Plan) Errors() []error {
 	var errs []error
 	for i := range p.Refused {
-		errs = append(errs, p.explain(&p.Refused[i]))
+		r, where := &p.Refused[i], ""
+		if functions, err := p.Scan.Functions(); err == nil {
+			if place := functions.Place(r.Relocs.Target, r.Reloc.Offset); place != "" {
+				where = "in " + place + ": "
+			}
+		}
+		errs = append(errs, p.Scan.Object.OffsetError(r.Relocs.Target, r.Reloc.Offset, fmt.Errorf("%s%s against %q: %w",
+			where, p.RelocName(r.Reloc.Type), r.Stub.Name, r.Err)))
 	}
 	return errs
-}
-
-func (p *Plan) explain(r *Refusal) error {
-	where := ""
-	if functions, err := p.Scan.Functions(); err == nil {
-		if place := functions.Place(r.Relocs.Target, r.Reloc.Offset); place != "" {
-			where = "in " + place + ": "
-		}
-	}
-	return p.Scan.Object.OffsetError(r.Relocs.Target, r.Reloc.Offset, fmt.Errorf("%s%s against %q: %w",
-		where, p.RelocName(r.Reloc.Type), r.Stub.Name, r.Err))
 }
 
 // RelocName names a relocation type of the object.

@@ -79,9 +79,10 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if len(s.Stubs) == 0 {
 		return s, nil
 	}
-	for _, sec := range o.UnknownRelocations() {
-		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
-			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(o.Sections[sec].Type), o.Sections[target].Name))
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if target := int(sec.Info); sec.UnknownRelocations() && target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
+			return nil, o.SectionError(i, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(sec.Type), o.Sections[target].Name))
 		}
 	}
 	rels, err := o.RelocSections()

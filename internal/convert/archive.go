@@ -150,7 +150,10 @@ func (c *Converter) convertMembers(a *input.Archive, r *Result, work func(m *mem
 				return
 			}
 			failed = failed || m.err != nil
-			r.addMember(m.conversion)
+			r.addConversion(m.conversion)
+			if m.err != nil {
+				r.addError(m.entry, m.err)
+			}
 		})
 		return cmp.Or(changed, failure())
 	})

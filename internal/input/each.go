@@ -208,7 +208,10 @@ func (l *Link) Each(path string, work func(o *Object) error, report func(error))
 }
 
 func (l *Link) source(src *Source, work func(o *Object) error) error {
-	o, err := l.open(src)
+	o, err := src.ELF(l.Names)
+	if err == nil && !(l.Shared && src.Member == nil && o.Type == elf.ET_DYN) {
+		o, err = o.relocatable(l.Names)
+	}
 	if errors.Is(err, ErrSkipped) {
 		return nil
 	}
@@ -219,14 +222,6 @@ func (l *Link) source(src *Source, work func(o *Object) error) error {
 		return err
 	}
 	return work(o)
-}
-
-func (l *Link) open(src *Source) (*Object, error) {
-	o, err := src.ELF(l.Names)
-	if err != nil || l.Shared && src.Member == nil && o.Type == elf.ET_DYN {
-		return o, err
-	}
-	return o.relocatable(l.Names)
 }
 
 // sameMachine refuses objects that cannot be linked with each other.
