@@ -23,8 +23,7 @@ type probeFinder struct {
 	e      *elfreloc.Edit
 	free   map[string]uint32                // the first undefined stub of each probe object
 	slots  map[string]uint32                // global probe objects that records use
-	global map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
-	chosen map[localKey]linkerset.SymbolRef // and the local ones
+	chosen map[localKey]linkerset.SymbolRef // local probe objects that records use
 }
 
 type localKey struct {
@@ -39,7 +38,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		ProbeObjects: objects, p: p, e: e, slots: map[string]uint32{},
-		free: map[string]uint32{}, global: map[*Stub]linkerset.SymbolRef{}, chosen: map[localKey]linkerset.SymbolRef{},
+		free: map[string]uint32{}, chosen: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.Name(s)]; !taken && !s.Defined {
@@ -62,9 +61,6 @@ func (p *Plan) probeObjects() (*ProbeObjects, error) {
 
 // probe returns what the record of a site names: the probe object.
 func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
-	if ref, ok := f.global[s.Stub]; ok {
-		return ref, nil
-	}
 	name := f.Name(s.Stub)
 	if f.Local(s.Stub) {
 		return f.local(s, name)
@@ -82,9 +78,7 @@ func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	ref := linkerset.SymbolRef{Sym: sym}
-	f.global[s.Stub] = ref
-	return ref, nil
+	return linkerset.SymbolRef{Sym: sym}, nil
 }
 
 // local chooses among the local probe objects of one name: that of the site's

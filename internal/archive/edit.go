@@ -100,20 +100,9 @@ func (e *Edit) Begin() ([]elfreloc.Extent, error) {
 	if e.a.index == nil {
 		return nil, nil
 	}
-	t, data, err := e.newIndex(e.moveHeaders)
-	if err != nil {
-		return nil, err
-	}
 	w := &layout{a: e.a}
-	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
-		return nil, err
-	}
-	if t.wide && !e.a.index.wide {
-		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
-	}
-	w.data(data)
-	w.even()
-	return w.extents, nil
+	err := w.writeIndex(e, e.moveHeaders)
+	return w.extents, err
 }
 
 // Take returns what follows what was returned before, up to the last member that was
@@ -203,11 +192,28 @@ func (a *Archive) setSize(header []byte, off, size int64) error {
 	return nil
 }
 
+// writeIndex lays the index out. setHeaders sets where the headers of the entries will be, for an index of so many
+// bytes.
+func (w *layout) writeIndex(e *Edit, setHeaders func(entries []entry, size int64) error) error {
+	t, data, err := e.newIndex(setHeaders)
+	if err != nil {
+		return err
+	}
+	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
+		return err
+	}
+	if t.wide && !e.a.index.wide {
+		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
+	}
+	w.data(data)
+	w.even()
+	return nil
+}
+
 // wideName is the name of an index of 64 bits, as a header has it.
 const wideName = "/SYM64/         "
 
-// newIndex makes the index for the new archive. setHeaders sets where the headers of
-// the entries will be, for an index of so many bytes.
+// newIndex makes the index for the new archive.
 func (e *Edit) newIndex(setHeaders func(entries []entry, size int64) error) (*table, []byte, error) {
 	t, err := e.a.readIndex()
 	if err != nil {
