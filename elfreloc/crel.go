@@ -28,9 +28,8 @@ const (
 )
 
 const (
-	maxLEB128   = 10              // bytes of 64 bits, without padding
-	maxCREL     = 1 + 4*maxLEB128 // bytes of an entry
-	maxCRELBits = 3               // that offsets are shifted by
+	maxLEB128   = 10 // bytes of 64 bits, without padding
+	maxCRELBits = 3  // that offsets are shifted by
 )
 
 var errCREL = errors.New("no LEB128 of at most 64 bits")
@@ -68,22 +67,17 @@ func (o *Object) eachCREL(rs RelocSection, count int, wanted []bool, f func(i in
 	}
 	var c chain
 	d := crelDecoder{crelHeader: h, wide: o.Encoding.Word() == 8, entry: Relocation{Implicit: !h.rela}}
-	sec := &o.Sections[rs.Index]
-	buffer := make([]byte, min(sec.Size, BlockSize))
-	var left []byte // what was read and is not decoded yet
-	at := h.size    // where left begins
+	data, err := o.Data(rs.Index)
+	if err != nil {
+		return err
+	}
+	at := h.size
 	for i := range h.count {
-		if len(left) < maxCREL && uint64(len(left)) < sec.Size-at {
-			left = buffer[:min(sec.Size-at, BlockSize)]
-			if err := o.readInto(left, int64(sec.Offset+at)); err != nil {
-				return err
-			}
-		}
-		n := d.next(left)
+		n := d.next(data[at:])
 		if n == 0 {
 			return o.OffsetError(rs.Index, at, fmt.Errorf("relocation %d: %w", i, errCREL))
 		}
-		left, at = left[n:], at+uint64(n)
+		at += uint64(n)
 		r := d.entry
 		if r.Sym >= uint32(count) {
 			return o.relocSymbolError(rs, i, r.Sym, uint32(count))
@@ -95,8 +89,8 @@ func (o *Object) eachCREL(rs RelocSection, count int, wanted []bool, f func(i in
 			return err
 		}
 	}
-	if at < sec.Size {
-		return o.OffsetError(rs.Index, at, fmt.Errorf("%d bytes behind the last relocation", sec.Size-at))
+	if left := uint64(len(data)) - at; left > 0 {
+		return o.OffsetError(rs.Index, at, fmt.Errorf("%d bytes behind the last relocation", left))
 	}
 	return nil
 }

@@ -44,7 +44,6 @@ type Patch struct {
 }
 
 type relocEdit struct {
-	section RelocSection
 	set     []relocationEntry // sorted by Save
 	deleted []int             // sorted by Save
 	added   []Relocation
@@ -58,9 +57,7 @@ type relocationEntry struct {
 
 type newSection struct {
 	Section
-	data   []byte
-	relocs []byte // entries of a relocation section, with symbols as the Edit has them
-	rela   bool
+	data []byte // of a relocation section, with symbols as the Edit has them
 }
 
 // NewSection is what AddSection needs to know.
@@ -165,7 +162,7 @@ func (e *Edit) Append(sec int, data []byte) uint64 {
 func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	re := e.relocs[rs.Index]
 	if re == nil {
-		re = &relocEdit{section: rs}
+		re = &relocEdit{}
 		e.relocs[rs.Index] = re
 	}
 	return re
@@ -195,7 +192,7 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
-		rel.relocs = e.o.Encoding.appendReloc(rel.relocs, r, rel.rela)
+		rel.data = e.o.Encoding.appendReloc(rel.data, r, rel.Type == elf.SHT_RELA)
 		return nil
 	}
 	rs := e.targets[sec]
@@ -286,11 +283,11 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
-	rel := newSection{rela: n.Rela, Section: Section{
+	rel := newSection{Section: Section{
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
-	rel.relocs = make([]byte, 0, n.RelocCount*int(rel.Entsize))
+	rel.data = make([]byte, 0, n.RelocCount*int(rel.Entsize))
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
 	}

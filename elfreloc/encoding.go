@@ -1,6 +1,7 @@
 package elfreloc
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"math/bits"
@@ -59,105 +60,91 @@ func (e Encoding) GetWord(b []byte) uint64 {
 	return uint64(e.Order.Uint32(b))
 }
 
-// header holds the fields of the ELF header that matter here.
+// fields walks through the fields of a record in a file, which it reads or, if writes is set, writes.
+type fields struct {
+	Encoding
+	b      []byte // what is left of the record
+	writes bool
+}
+
+// field reads or writes the next field, of so many bytes.
+func field[T ~int | ~uint16 | ~uint32 | ~uint64](f *fields, size int, v *T) {
+	b := f.b[:size]
+	f.b = f.b[size:]
+	switch {
+	case size == 2 && f.writes:
+		f.Order.PutUint16(b, uint16(*v))
+	case size == 2:
+		*v = T(f.Order.Uint16(b))
+	case size == 4 && f.writes:
+		f.Order.PutUint32(b, uint32(*v))
+	case size == 4:
+		*v = T(f.Order.Uint32(b))
+	case f.writes:
+		f.Order.PutUint64(b, uint64(*v))
+	default:
+		*v = T(f.Order.Uint64(b))
+	}
+}
+
+// header holds the ELF header, but for the identification.
 type header struct {
 	Type     elf.Type
 	Machine  elf.Machine
 	Version  uint32
-	Flags    uint32
+	Entry    uint64
 	PhOff    uint64
+	ShOff    uint64
+	Flags    uint32
+	EhSize   uint16
 	PhEnt    uint16
 	PhNum    uint16
-	ShOff    uint64
 	ShEnt    uint16
 	ShNum    uint16
 	ShStrNdx uint16
 }
 
-func (e Encoding) getHeader(b []byte) header {
-	h := header{Type: elf.Type(e.Order.Uint16(b[16:])), Machine: elf.Machine(e.Order.Uint16(b[18:])), Version: e.Order.Uint32(b[20:])}
-	if e.Class == elf.ELFCLASS64 {
-		h.PhOff, h.ShOff, b = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), b[48:]
-	} else {
-		h.PhOff, h.ShOff, b = uint64(e.Order.Uint32(b[28:])), uint64(e.Order.Uint32(b[32:])), b[36:]
+func (e Encoding) header(b []byte, h *header, writes bool) {
+	f, word := &fields{e, b[elf.EI_NIDENT:], writes}, e.Word()
+	field(f, 2, &h.Type)
+	field(f, 2, &h.Machine)
+	field(f, 4, &h.Version)
+	field(f, word, &h.Entry)
+	field(f, word, &h.PhOff)
+	field(f, word, &h.ShOff)
+	field(f, 4, &h.Flags)
+	for _, v := range []*uint16{&h.EhSize, &h.PhEnt, &h.PhNum, &h.ShEnt, &h.ShNum, &h.ShStrNdx} {
+		field(f, 2, v)
 	}
-	h.Flags, h.PhEnt, h.PhNum, h.ShEnt = e.Order.Uint32(b), e.Order.Uint16(b[6:]), e.Order.Uint16(b[8:]), e.Order.Uint16(b[10:])
-	h.ShNum, h.ShStrNdx = e.Order.Uint16(b[12:]), e.Order.Uint16(b[14:])
-	return h
 }
 
-// putHeader writes the fields of a header that has no program headers, but for
-// the identification and what putSectionTable writes.
-func (e Encoding) putHeader(b []byte, h header) {
-	o, size := e.Order, uint16(e.headerSize())
-	o.PutUint16(b[16:], uint16(h.Type))
-	o.PutUint16(b[18:], uint16(h.Machine))
-	o.PutUint32(b[20:], h.Version)
-	b = b[e.pick(36, 48):]
-	o.PutUint32(b, h.Flags)
-	o.PutUint16(b[4:], size)
-	o.PutUint16(b[10:], h.ShEnt)
-}
-
-// putSectionTable updates the three fields that a grown section table changes.
-func (e Encoding) putSectionTable(b []byte, off uint64, num, strndx uint16) {
-	if e.Class == elf.ELFCLASS64 {
-		e.Order.PutUint64(b[40:], off)
-		b = b[60:]
-	} else {
-		e.Order.PutUint32(b[32:], uint32(off))
-		b = b[48:]
-	}
-	e.Order.PutUint16(b, num)
-	e.Order.PutUint16(b[2:], strndx)
-}
-
-func (e Encoding) getSection(b []byte) (s Section) {
-	s.nameOff, s.Type = e.Order.Uint32(b), elf.SectionType(e.Order.Uint32(b[4:]))
-	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint64(b[8:])), e.Order.Uint64(b[16:])
-		s.Offset, s.Size = e.Order.Uint64(b[24:]), e.Order.Uint64(b[32:])
-		s.Link, s.Info = e.Order.Uint32(b[40:]), e.Order.Uint32(b[44:])
-		s.Align, s.Entsize = e.Order.Uint64(b[48:]), e.Order.Uint64(b[56:])
-		return s
-	}
-	s.Flags, s.Addr = elf.SectionFlag(e.Order.Uint32(b[8:])), uint64(e.Order.Uint32(b[12:]))
-	s.Offset, s.Size = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
-	s.Link, s.Info = e.Order.Uint32(b[24:]), e.Order.Uint32(b[28:])
-	s.Align, s.Entsize = uint64(e.Order.Uint32(b[32:])), uint64(e.Order.Uint32(b[36:]))
-	return s
-}
-
-func (e Encoding) putSection(b []byte, s *Section) {
-	o := e.Order
-	o.PutUint32(b, s.nameOff)
-	o.PutUint32(b[4:], uint32(s.Type))
-	if e.Class == elf.ELFCLASS64 {
-		for i, v := range []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size} {
-			o.PutUint64(b[8+8*i:], v)
-		}
-		o.PutUint32(b[40:], s.Link)
-		o.PutUint32(b[44:], s.Info)
-		o.PutUint64(b[48:], s.Align)
-		o.PutUint64(b[56:], s.Entsize)
-		return
-	}
-	fields := []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size, uint64(s.Link), uint64(s.Info), s.Align, s.Entsize}
-	for i, v := range fields {
-		o.PutUint32(b[8+4*i:], uint32(v))
-	}
+func (e Encoding) section(b []byte, s *Section, writes bool) {
+	f, word := &fields{e, b, writes}, e.Word()
+	field(f, 4, &s.nameOff)
+	field(f, 4, &s.Type)
+	field(f, word, &s.Flags)
+	field(f, word, &s.Addr)
+	field(f, word, &s.Offset)
+	field(f, word, &s.Size)
+	field(f, 4, &s.Link)
+	field(f, 4, &s.Info)
+	field(f, word, &s.Align)
+	field(f, word, &s.Entsize)
 }
 
 func (e Encoding) getSegment(b []byte) (s Segment) {
-	s.Type = elf.ProgType(e.Order.Uint32(b))
+	f, word, physical := &fields{e, b, false}, e.Word(), uint64(0)
+	field(f, 4, &s.Type)
 	if e.Class == elf.ELFCLASS64 {
-		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(e.Order.Uint32(b[4:])), e.Order.Uint64(b[8:]), e.Order.Uint64(b[16:])
-		s.Filesz, s.Memsz, s.Align = e.Order.Uint64(b[32:]), e.Order.Uint64(b[40:]), e.Order.Uint64(b[48:])
-		return s
+		field(f, 4, &s.Flags)
 	}
-	s.Offset, s.Vaddr = uint64(e.Order.Uint32(b[4:])), uint64(e.Order.Uint32(b[8:]))
-	s.Filesz, s.Memsz = uint64(e.Order.Uint32(b[16:])), uint64(e.Order.Uint32(b[20:]))
-	s.Flags, s.Align = elf.ProgFlag(e.Order.Uint32(b[24:])), uint64(e.Order.Uint32(b[28:]))
+	for _, v := range []*uint64{&s.Offset, &s.Vaddr, &physical, &s.Filesz, &s.Memsz} {
+		field(f, word, v)
+	}
+	if e.Class == elf.ELFCLASS32 {
+		field(f, 4, &s.Flags)
+	}
+	field(f, word, &s.Align)
 	return s
 }
 
@@ -256,4 +243,62 @@ func (e Encoding) relocSymbol(b []byte) uint32 {
 		return e.Order.Uint32(b[8:])
 	}
 	return uint32(e.Order.Uint64(b[8:]) >> 32)
+}
+
+// ABI is what the header of an object says of the machine and its conventions.
+type ABI struct {
+	Machine elf.Machine // e_machine
+	Class   elf.Class   // EI_CLASS
+	Data    elf.Data    // EI_DATA
+	Flags   uint32      // e_flags
+}
+
+// ABI returns the object's ABI.
+func (o *Object) ABI() ABI {
+	abi := ABI{Machine: o.Machine, Class: o.Encoding.Class, Data: elf.ELFDATA2LSB, Flags: o.Flags}
+	if o.Encoding.Order == binary.ByteOrder(binary.BigEndian) {
+		abi.Data = elf.ELFDATA2MSB
+	}
+	return abi
+}
+
+// OSABI returns the system that the object is for, EI_OSABI: often none, where it is one of
+// System V.
+func (o *Object) OSABI() elf.OSABI { return elf.OSABI(o.header[elf.EI_OSABI]) }
+
+// Empty makes an object of the same machine and ABI as o that holds nothing but
+// the tables that an Edit adds to: symbols, their names, and those of sections.
+// It keeps no part of o, which may be closed.
+//
+// So an object that is made from nothing is the edit of an empty one, and there
+// is one writer of ELF files. The ABI is the class, the byte order, the OS ABI
+// and e_flags, which linkers compare: RISC-V's for one say which registers pass
+// floating-point numbers.
+func (o *Object) Empty(name string) (*Object, error) {
+	const symtab, strtab, shstrtab = 1, 2, 3
+	const names = "\x00.symtab\x00.strtab\x00.shstrtab\x00"
+	l := o.Encoding
+	start := uint64(l.headerSize())
+	contents := append(make([]byte, l.SymbolSize()+1), names...) // of the three, in their order
+	sections := []Section{
+		symtab:   {nameOff: 1, Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Size: uint64(l.SymbolSize()), Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize())},
+		strtab:   {nameOff: 9, Type: elf.SHT_STRTAB, Size: 1, Align: 1},
+		shstrtab: {nameOff: 17, Type: elf.SHT_STRTAB, Size: uint64(len(names)), Align: 1},
+	}
+	table := (start + uint64(len(contents)) + uint64(l.Word()) - 1) &^ uint64(l.Word()-1)
+	file := make([]byte, table+uint64(len(sections)*l.sectionHeaderSize()))
+	copy(file, o.header[:elf.EI_NIDENT])
+	copy(file[start:], contents)
+	l.header(file, &header{
+		Type: elf.ET_REL, Machine: o.Machine, Version: uint32(elf.EV_CURRENT), Flags: o.Flags, EhSize: uint16(l.headerSize()),
+		ShOff: table, ShEnt: uint16(l.sectionHeaderSize()), ShNum: uint16(len(sections)), ShStrNdx: shstrtab,
+	}, true)
+	for i := range sections {
+		s := &sections[i]
+		if i > 0 {
+			s.Offset, start = start, start+s.Size
+		}
+		l.section(file[int(table)+i*l.sectionHeaderSize():], s, true)
+	}
+	return Open(bytes.NewReader(file), int64(len(file)), name)
 }

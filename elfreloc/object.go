@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Section types that debug/elf has no name for.
@@ -106,7 +107,8 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
-	h := o.Encoding.getHeader(o.header)
+	var h header
+	o.Encoding.header(o.header, &h, false)
 	o.Type, o.Machine, o.Flags = h.Type, h.Machine, h.Flags
 	o.phOff, o.phnum, o.phentsize = h.PhOff, int(h.PhNum), int(h.PhEnt)
 	o.Encoding.swappedInfo = h.Machine == elf.EM_MIPS && o.Encoding.Class == elf.ELFCLASS64 &&
@@ -172,7 +174,8 @@ func (o *Object) readSections(h header) error {
 		if err != nil {
 			return err
 		}
-		null := o.Encoding.getSection(first)
+		var null Section
+		o.Encoding.section(first, &null, false)
 		if num == 0 {
 			num = null.Size // gABI: the count is there when it does not fit e_shnum
 		}
@@ -196,7 +199,8 @@ func (o *Object) readSections(h header) error {
 	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
 	o.Sections = make([]Section, num)
 	for i := range o.Sections {
-		s := o.Encoding.getSection(table[i*ent:])
+		var s Section
+		o.Encoding.section(table[i*ent:], &s, false)
 		if i == 0 && s.Type != elf.SHT_NULL {
 			return o.errorf("section 0 is of type %v, want %v", s.Type, elf.SHT_NULL)
 		}
@@ -319,4 +323,52 @@ func (o *Object) Size() int64 { return o.size }
 // and for segments.
 func (o *Object) ReadFile(off, n int64) ([]byte, error) {
 	return o.checkedRead("data", uint64(off), uint64(n))
+}
+
+// What is wrong with a file is told with the place where it was met.
+
+// Error is a fault of one file, at the place where it was met. It is shown as
+// "file: section+0xoffset: fault".
+type Error struct {
+	File    string  // Object.Name
+	Section string  // its name, or "section 7"; "" when the fault is not of one section
+	Offset  *uint64 // from the start of Section, bytes; nil when it has no offset
+	Err     error   // the fault; never nil
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Section != "" {
+		b.WriteString(": " + e.Section)
+		if e.Offset != nil {
+			fmt.Fprintf(&b, "+%#x", *e.Offset)
+		}
+	}
+	b.WriteString(": " + e.Err.Error())
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// errorf makes an Error of the whole file.
+func (o *Object) errorf(format string, args ...any) error {
+	return &Error{File: o.Name, Err: fmt.Errorf(format, args...)}
+}
+
+// SectionError makes an *Error of section sec, which the object need not have.
+func (o *Object) SectionError(sec int, err error) error {
+	return &Error{File: o.Name, Section: o.sectionLabel(sec), Err: err}
+}
+
+// OffsetError makes an *Error of offset off, in bytes, of section sec.
+func (o *Object) OffsetError(sec int, off uint64, err error) error {
+	return &Error{File: o.Name, Section: o.sectionLabel(sec), Offset: &off, Err: err}
+}
+
+func (o *Object) sectionLabel(sec int) string {
+	if sec < len(o.Sections) && o.Sections[sec].Name != "" {
+		return o.Sections[sec].Name
+	}
+	return fmt.Sprintf("section %d", sec)
 }

@@ -21,22 +21,15 @@ type Extent struct {
 	Src  int64       // offset in the input, or in From, bytes
 	Len  int64       // bytes, also of Data
 	From io.ReaderAt // the file that the bytes are of; nil for the input
-	// Rewrite, when not nil, changes the bytes of the file on their way. A block is
-	// BlockSize bytes of the extent, or what is left at its end, and begins at a
-	// multiple of BlockSize from its start: at. Blocks may come in any order, more
-	// than once and from several goroutines. An error, of type *Error, tells that
-	// the file is not what it was when the object was opened.
-	Rewrite func(at int64, block []byte) error
 }
 
-// BlockSize is how much of a section is held at once when it is streamed, and the
-// length of the blocks that Rewrite works on, in bytes. It is a multiple of every size
+// BlockSize is how much of a file is held at once when it is streamed, in bytes. It is a multiple of every size
 // of relocation: 8, 12, 16 and 24.
 const BlockSize = 8192 * 24
 
 // Write writes an output to w. in is what the object was opened with; its bytes
 // have to be what they were then. What has been written when an error is met is
-// of no use. Errors in what was read are *Error; those of w are as they are.
+// of no use.
 func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 	var block []byte
 	for i := range out.Extents {
@@ -64,8 +57,7 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 }
 
 // Reader reads an output that is not written yet; in is what the object was
-// opened with. It is for tables: what is rewritten on its way is rewritten anew
-// for each read. Several goroutines may use it, if they may use in.
+// opened with. Several goroutines may use it, if they may use in.
 func (out *Output) Reader(in io.ReaderAt) io.ReaderAt {
 	r := &outputReader{out: out, in: in, starts: make([]int64, len(out.Extents))}
 	at := int64(0)
@@ -94,7 +86,7 @@ func (r *outputReader) ReadAt(b []byte, off int64) (n int, err error) {
 		x := &r.out.Extents[i]
 		at := off + int64(n) - r.starts[i]
 		part := b[n : n+int(min(int64(len(b)-n), x.Len-at))]
-		if err := r.read(part, x, at); err != nil {
+		if err := x.read(part, r.in, at); err != nil {
 			return n, err
 		}
 		n += len(part)
@@ -106,41 +98,16 @@ func (r *outputReader) ReadAt(b []byte, off int64) (n int, err error) {
 }
 
 // read reads what stands at offset at of an extent.
-func (r *outputReader) read(b []byte, x *Extent, at int64) error {
+func (x *Extent) read(b []byte, in io.ReaderAt, at int64) error {
 	if x.Data != nil {
 		copy(b, x.Data[at:])
 		return nil
 	}
-	if x.Rewrite == nil {
-		return x.read(b, r.in, at)
-	}
-	block := make([]byte, min(BlockSize, x.Len))
-	for n := 0; n < len(b); {
-		start := (at + int64(n)) / BlockSize * BlockSize
-		w := block[:min(BlockSize, x.Len-start)]
-		if err := x.read(w, r.in, start); err != nil {
-			return err
-		}
-		n += copy(b[n:], w[at+int64(n)-start:])
-	}
-	return nil
-}
-
-// read reads what stands at offset at of an extent that holds no data of its own. A
-// rewritten one is read by its blocks.
-func (x *Extent) read(b []byte, in io.ReaderAt, at int64) error {
 	if x.From != nil {
 		in = x.From
 	}
-	if err := readFull(in, b, x.Src+at); err != nil || x.Rewrite == nil {
-		return err
-	}
-	return x.Rewrite(at, b)
-}
-
-func readFull(r io.ReaderAt, b []byte, off int64) error {
-	if n, err := r.ReadAt(b, off); n < len(b) {
-		return fmt.Errorf("read at offset %#x: %w", off+int64(n), err)
+	if n, err := in.ReadAt(b, x.Src+at); n < len(b) {
+		return fmt.Errorf("read at offset %#x: %w", x.Src+at+int64(n), err)
 	}
 	return nil
 }

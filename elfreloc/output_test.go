@@ -13,20 +13,13 @@ import (
 
 // longOutput has every kind of extent, each longer than a window where it is read.
 func longOutput(in []byte) *elfreloc.Output {
-	flip := func(at int64, window []byte) error {
-		for i := range window {
-			window[i] ^= byte(at>>16) + 1
-		}
-		return nil
-	}
 	n := int64(len(in))
 	other := bytes.NewReader(bytes.Repeat([]byte("other"), len(in)))
 	out := &elfreloc.Output{Extents: []elfreloc.Extent{
 		{Src: 7, Len: n - 7},
 		{Data: []byte("data"), Len: 4},
-		{Src: 3, Len: n - 9, Rewrite: flip},
+		{Src: 3, Len: n - 9},
 		{Src: 1, Len: n, From: other},
-		{Src: 2, Len: n, From: other, Rewrite: flip},
 	}}
 	for _, x := range out.Extents {
 		out.Size += x.Len
@@ -65,7 +58,7 @@ func TestOutputsOfInputsThatAreTooShortAreErrors(t *testing.T) {
 	}
 }
 
-func TestErrorsOfWritersAndOfRewritesAreReturned(t *testing.T) {
+func TestErrorsOfWritersAreReturned(t *testing.T) {
 	wrong := errors.New("wrong")
 	in := longInput()
 	out := longOutput(in)
@@ -73,9 +66,5 @@ func TestErrorsOfWritersAndOfRewritesAreReturned(t *testing.T) {
 	r.CloseWithError(wrong)
 	if err := out.Write(w, bytes.NewReader(in)); !errors.Is(err, wrong) {
 		t.Errorf("of the writer: got %v", err)
-	}
-	out.Extents[2].Rewrite = func(int64, []byte) error { return wrong }
-	if err := out.Write(io.Discard, bytes.NewReader(in)); !errors.Is(err, wrong) {
-		t.Errorf("of a rewrite: got %v", err)
 	}
 }

@@ -72,17 +72,10 @@ func (o *Object) relocSection(i int) (RelocSection, error) {
 	return rs, nil
 }
 
-// UnknownRelocations returns the sections of relocations in formats that this
+// UnknownRelocations reports whether a section holds relocations in a format that this
 // package does not read: Android's packed ones.
-func (o *Object) UnknownRelocations() []int {
-	var found []int
-	for i := range o.Sections {
-		switch o.Sections[i].Type {
-		case shtAndroidREL, shtAndroidRELA:
-			found = append(found, i)
-		}
-	}
-	return found
+func (s *Section) UnknownRelocations() bool {
+	return s.Type == shtAndroidREL || s.Type == shtAndroidRELA
 }
 
 // EachRelocation calls f for every entry of a relocation section, in the order

@@ -1,10 +1,11 @@
 package elfreloc
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 )
 
 // saver turns one Edit into one Output.
@@ -39,8 +40,7 @@ func (e *Edit) Save() (*Output, error) {
 	if err := e.checkUsers(s.numbers.moved); err != nil {
 		return nil, err
 	}
-	s.addSections()
-	for _, step := range []func() error{s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
+	for _, step := range []func() error{s.addSections, s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -49,35 +49,22 @@ func (e *Edit) Save() (*Output, error) {
 }
 
 // addSections makes the new section header table, but for names and offsets.
-func (s *saver) addSections() {
+func (s *saver) addSections() error {
 	s.sections = make([]Section, 0, len(s.o.Sections)+len(s.e.sections)+1) // and perhaps .symtab_shndx
 	s.sections = append(s.sections, s.o.Sections...)
 	for _, n := range s.e.sections {
-		isRelocs := n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA
 		switch {
-		case isRelocs:
-			n.data = n.relocs
-			s.renumberNew(n.data, n.rela)
+		case n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA:
+			if err := s.renumber(RelocSection{Rela: n.Type == elf.SHT_RELA}, n.data, s.numbers.final); err != nil {
+				return err
+			}
 		case n.Type == elf.SHT_GROUP:
 			n.Info = s.numbers.final[n.Info]
 			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
 		}
 		s.appendSection(n.Section, n.data)
 	}
-}
-
-// renumberNew gives entries of a new section, with symbols as the Edit has them, their new
-// symbols.
-func (s *saver) renumberNew(entries []byte, rela bool) {
-	l, final, size := s.o.Encoding, s.numbers.final, s.o.Encoding.relocSize(rela)
-	for at := 0; at < len(entries); at += size {
-		b := entries[at : at+size]
-		if sym := l.relocSymbol(b); final[sym] != sym {
-			r := l.getReloc(b, rela)
-			r.Sym = final[sym]
-			l.putReloc(b, r, rela)
-		}
-	}
+	return nil
 }
 
 // nameSections gives the new sections names, and writes the string tables.
@@ -133,54 +120,213 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 	return data
 }
 
-// writePatches overlays the patches of each section, and appends what is
-// appended to it.
+// writePatches writes the patches of each section, whose old bytes have to be what they were when
+// the patch was planned, and appends what is appended to it.
 func (s *saver) writePatches() error {
 	for i := range s.o.Sections {
 		patches, err := s.e.sortPatches(i)
 		if err != nil {
 			return err
 		}
-		appended := s.e.appended[i]
-		if len(patches)+len(appended) == 0 {
+		if len(patches)+len(s.e.appended[i]) == 0 {
 			continue
 		}
-		sec := &s.sections[i]
-		if len(patches) > 0 && !sec.InFile() {
+		if len(patches) > 0 && !s.sections[i].InFile() {
 			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
 		}
-		s.content[i] = []Extent{
-			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
-			{Data: appended, Len: int64(len(appended))},
+		data, err := s.o.Data(i)
+		if err != nil {
+			return err
 		}
-		sec.Size += uint64(len(appended))
+		for _, p := range patches {
+			for j, want := range p.Old {
+				if got := data[p.Offset:][j]; got != want {
+					return s.o.OffsetError(i, p.Offset+uint64(j), fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, want))
+				}
+			}
+			copy(data[p.Offset:], p.New)
+		}
+		s.setData(i, append(data, s.e.appended[i]...))
 	}
 	return nil
 }
 
-// overlay writes patches into blocks of a section, after it has seen that the
-// old bytes are what they were when the patch was planned.
-func (s *saver) overlay(sec int, patches []Patch) func(int64, []byte) error {
-	return func(at int64, block []byte) error {
-		start, end := uint64(at), uint64(at)+uint64(len(block))
-		first := sort.Search(len(patches), func(i int) bool {
-			return patches[i].Offset+uint64(len(patches[i].Old)) > start
-		})
-		for _, p := range patches[first:] {
-			if p.Offset >= end {
-				break
-			}
-			for i, old := range p.Old {
-				off := p.Offset + uint64(i)
-				if off < start || off >= end {
-					continue
-				}
-				if got := block[off-start]; got != old {
-					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, old))
-				}
-				block[off-start] = p.New[i]
-			}
-		}
-		return nil
+// layOut places the contents. Sections keep their order, and the offsets they
+// had until one of them changes its size; those behind it move, so that no old
+// table is left in the file. New sections and the section header table, which
+// has grown then, are last.
+func (s *saver) layOut() error {
+	order, err := s.o.fileOrder()
+	if err != nil {
+		return err
 	}
+	header := slices.Clone(s.o.header) // its fields are written last
+	s.emit(Extent{Data: header, Len: int64(len(header))})
+	moved := false
+	for _, i := range order {
+		old, sec := &s.o.Sections[i], &s.sections[i]
+		moved = moved || !old.InFile() && sec.InFile()
+		switch {
+		case moved:
+			s.pad(s.o.alignment(old))
+			sec.Offset = uint64(s.out.Size)
+		case old.InFile():
+			s.emitInput(uint64(s.out.Size), old.Offset-uint64(s.out.Size))
+		}
+		moved = moved || inFileSize(sec) != inFileSize(old)
+		s.emitSection(i)
+	}
+	for i := len(s.o.Sections); i < len(s.sections); i++ {
+		s.pad(s.sections[i].Align)
+		s.sections[i].Offset = uint64(s.out.Size)
+		s.emitSection(i)
+	}
+	for _, sec := range s.e.emptied {
+		s.sections[sec].Size = 0
+	}
+	s.pad(uint64(s.o.Encoding.Word()))
+	s.emitSectionTable(header)
+	if limit := int64(1) << 32; s.o.Encoding.Class == elf.ELFCLASS32 && s.out.Size >= limit {
+		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
+	}
+	return nil
+}
+
+// fileOrder lists the sections in the order of their contents in the file, and
+// refuses contents that overlap: no compiler makes them, there is no way to
+// change one of two such sections, and reading all of them could take time and
+// memory out of all proportion to the file.
+func (o *Object) fileOrder() ([]int, error) {
+	if o.order != nil {
+		return o.order, nil
+	}
+	order := make([]int, 0, len(o.Sections))
+	for i := 1; i < len(o.Sections); i++ {
+		if o.Sections[i].Type != elf.SHT_NULL {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := &o.Sections[a], &o.Sections[b]
+		if c := cmp.Compare(x.Offset, y.Offset); c != 0 {
+			return c
+		}
+		return cmp.Compare(inFileSize(x), inFileSize(y))
+	})
+	end, last := uint64(o.Encoding.headerSize()), "the ELF header"
+	for _, i := range order {
+		s := &o.Sections[i]
+		if !s.InFile() {
+			continue
+		}
+		if s.Offset < end {
+			return nil, o.SectionError(i, fmt.Errorf("overlaps %s in the file, at offset %#x", last, s.Offset))
+		}
+		end, last = s.Offset+s.Size, o.sectionLabel(i)
+	}
+	o.order = order
+	return order, nil
+}
+
+func inFileSize(s *Section) uint64 {
+	if s.InFile() {
+		return s.Size
+	}
+	return 0
+}
+
+// alignment returns the alignment for a section that moves: what it asks for, but no more than its old offset had. A
+// section without contents may claim any offset.
+func (o *Object) alignment(s *Section) uint64 {
+	if s.Align&(s.Align-1) != 0 || s.Align == 0 || s.Offset == 0 || s.Offset > uint64(o.size) {
+		return 1
+	}
+	return min(s.Align, s.Offset&-s.Offset)
+}
+
+func (s *saver) emitSection(i int) {
+	if content := s.content[i]; content != nil {
+		for _, x := range content {
+			s.emit(x)
+		}
+	} else if sec := &s.sections[i]; sec.InFile() {
+		s.emitInput(s.o.Sections[i].Offset, sec.Size)
+	}
+}
+
+// emitSectionTable writes the section headers, and where they are into the ELF
+// header. A count that does not fit there is in section 0 (gABI, "ELF Header").
+func (s *saver) emitSectionTable(start []byte) {
+	num, strndx := len(s.sections), s.o.shstrndx
+	null := &s.sections[0]
+	if num >= int(elf.SHN_LORESERVE) {
+		null.Size, num = uint64(num), 0
+	}
+	if strndx >= int(elf.SHN_LORESERVE) {
+		null.Link, strndx = uint32(strndx), int(elf.SHN_XINDEX)
+	}
+	var h header
+	s.o.Encoding.header(start, &h, false)
+	h.ShOff, h.ShNum, h.ShStrNdx = uint64(s.out.Size), uint16(num), uint16(strndx)
+	s.o.Encoding.header(start, &h, true)
+	size := s.o.Encoding.sectionHeaderSize()
+	table := make([]byte, len(s.sections)*size)
+	for i := range s.sections {
+		s.o.Encoding.section(table[i*size:], &s.sections[i], true)
+	}
+	s.emit(Extent{Data: table, Len: int64(len(table))})
+}
+
+func (s *saver) pad(align uint64) {
+	if align > 1 {
+		if n := -uint64(s.out.Size) & (align - 1); n > 0 {
+			s.emit(Extent{Data: make([]byte, n), Len: int64(n)})
+		}
+	}
+}
+
+func (s *saver) emitInput(off, n uint64) {
+	s.emit(Extent{Src: int64(off), Len: int64(n)})
+}
+
+// IsCopy reports whether an extent is a part of the input that stays as it is.
+func (x *Extent) IsCopy() bool { return x.Data == nil && x.From == nil }
+
+// emit appends an extent, and joins it to the last one where it can.
+func (s *saver) emit(x Extent) {
+	if x.Len == 0 {
+		return
+	}
+	s.out.Size += x.Len
+	if n := len(s.out.Extents); n > 0 {
+		last := &s.out.Extents[n-1]
+		if x.IsCopy() && last.IsCopy() && last.Src+last.Len == x.Src {
+			last.Len += x.Len
+			return
+		}
+	}
+	s.out.Extents = append(s.out.Extents, x)
+}
+
+func (s *saver) setData(sec int, data []byte) {
+	s.content[sec] = []Extent{{Data: data, Len: int64(len(data))}}
+	s.sections[sec].Size = uint64(len(data))
+}
+
+func (s *saver) stringTable(sec int) (*stringTable, error) {
+	t := s.strings[sec]
+	if t == nil {
+		data, err := s.o.stringTable(sec)
+		if err != nil {
+			return nil, err
+		}
+		t = newStringTable(data)
+		s.strings[sec] = t
+	}
+	return t, nil
+}
+
+func (s *saver) appendSection(sec Section, data []byte) {
+	sec.Size = uint64(len(data))
+	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{{Data: data, Len: int64(len(data))}})
 }

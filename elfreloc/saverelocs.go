@@ -3,28 +3,47 @@ package elfreloc
 import (
 	"cmp"
 	"debug/elf"
+	"errors"
 	"slices"
-	"sort"
 )
 
-// writeRelocations queues every relocation section that is edited, or that may
+// writeRelocations writes every relocation section that is edited, or that may
 // name a symbol which has moved, or a dropped one.
 func (s *saver) writeRelocations() error {
 	rels, err := s.o.RelocSections()
 	if err != nil {
 		return err
 	}
+	moved := make([]bool, s.e.symbols.Len()) // or dropped
+	for i := range moved {
+		moved[i] = s.numbers.final[i] != uint32(i)
+	}
+	for i := range s.e.dropped {
+		moved[i] = true
+	}
 	for _, rs := range rels {
-		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
-		switch {
-		case re == nil && !s.numbers.moved && !s.dropsRefs(rs):
-		case crel:
-			err = s.writeCREL(rs, re)
-		case re == nil:
-			sec := &s.sections[rs.Index]
-			s.content[rs.Index] = []Extent{{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}}
-		default:
-			err = s.writeRelocSection(rs, re)
+		re, final := s.e.relocs[rs.Index], s.finalSymbols(rs)
+		if re == nil && !s.numbers.moved && !s.dropsRefs(rs) {
+			continue
+		}
+		if re == nil { // most sections of debug information name no such symbol, and are copied
+			re = &relocEdit{}
+			err := s.o.EachRelocationAgainst(rs, moved, func(_ int, r Relocation) error {
+				if final[r.Sym] != r.Sym {
+					return errMoved
+				}
+				return nil
+			})
+			if err == nil {
+				continue
+			} else if err != errMoved {
+				return err
+			}
+		}
+		if s.o.Sections[rs.Index].Type == shtCREL {
+			err = s.writeCREL(rs, re, final)
+		} else {
+			err = s.writeRelocSection(rs, re, final)
 		}
 		if err != nil {
 			return err
@@ -33,51 +52,74 @@ func (s *saver) writeRelocations() error {
 	return nil
 }
 
+// errMoved ends the reading of relocations at the first whose symbol has moved.
+var errMoved = errors.New("a symbol that has moved")
+
 // dropsRefs reports whether a section may name symbols of DropDebugRefs.
 func (s *saver) dropsRefs(rs RelocSection) bool {
 	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// writeRelocSection queues a section of entries of one size: block by block where each
-// that was there keeps its place, else all of it anew, in memory.
-func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
-	if len(re.deleted) > 0 {
-		var entries []byte
-		err := s.eachEdited(rs, re, func(r Relocation) { entries = s.appendReloc(entries, r, rs.Rela) })
-		s.setData(rs.Index, entries)
+// writeRelocSection writes a section of entries of one size.
+func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit, final []uint32) error {
+	data, err := s.o.Data(rs.Index)
+	if err != nil {
 		return err
 	}
-	sec := &s.sections[rs.Index]
-	var added []byte
+	if err := s.renumber(rs, data, final[:s.e.symbols.Len()]); err != nil {
+		return err
+	}
+	l, size := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela)
+	for _, x := range re.set {
+		x.Sym = final[x.Sym]
+		l.putReloc(data[x.index*size:], x.Relocation, rs.Rela)
+	}
+	slices.Sort(re.deleted)
+	entries, kept := data[:0], 0
+	for _, i := range re.deleted {
+		entries, kept = append(entries, data[kept*size:i*size]...), i+1
+	}
+	entries = append(entries, data[kept*size:]...)
 	for _, r := range re.added {
-		added = s.appendReloc(added, r, rs.Rela)
+		r.Sym = final[r.Sym]
+		entries = l.appendReloc(entries, r, rs.Rela)
 	}
-	s.content[rs.Index] = []Extent{
-		{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.sortedSet())},
-		{Data: added, Len: int64(len(added))},
-	}
-	sec.Size += uint64(len(added))
+	s.setData(rs.Index, entries)
 	return nil
 }
 
-// writeCREL writes an SHT_CREL section anew, if anything of it changes. re is nil
-// where only symbols have moved.
-func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
-	count, mask, changed, final := 0, uint64(0), re != nil, s.finalSymbols(rs)
-	if re == nil {
-		re = &relocEdit{}
+// renumber gives entries of one size, with symbols as the Edit has them, their new symbols. An entry
+// that stays is not decoded further than its symbol.
+func (s *saver) renumber(rs RelocSection, entries []byte, final []uint32) error {
+	l, size := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela)
+	for at := 0; at < len(entries); at += size {
+		b := entries[at : at+size]
+		sym := l.relocSymbol(b)
+		if count := uint32(len(final)); sym >= count {
+			return s.o.relocSymbolError(rs, at/size, sym, count)
+		}
+		if final[sym] != sym {
+			r := l.getReloc(b, rs.Rela)
+			s.retarget(&r, final)
+			l.putReloc(b, r, rs.Rela)
+		}
 	}
+	return nil
+}
+
+// writeCREL writes an SHT_CREL section anew.
+func (s *saver) writeCREL(rs RelocSection, re *relocEdit, final []uint32) error {
+	count, mask := 0, uint64(0)
 	err := s.eachEdited(rs, re, func(r Relocation) {
 		count++
 		mask |= r.Offset
-		changed = changed || final[r.Sym] != r.Sym
 	})
-	if err != nil || !changed {
+	if err != nil {
 		return err
 	}
 	c := newCREL(s.o.Encoding, count, rs.Rela, mask)
 	err = s.eachEdited(rs, re, func(r Relocation) {
-		s.renumber(&r, final)
+		s.retarget(&r, final)
 		c.add(r)
 	})
 	s.setData(rs.Index, c.data)
@@ -88,7 +130,8 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
 	slices.Sort(re.deleted)
-	deleted, set := re.deleted, re.sortedSet()
+	slices.SortFunc(re.set, func(a, b relocationEntry) int { return cmp.Compare(a.index, b.index) })
+	deleted, set := re.deleted, re.set
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
 		if len(deleted) > 0 && deleted[0] == i {
 			deleted = deleted[1:]
@@ -106,49 +149,8 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 	return err
 }
 
-// sortedSet returns the entries that are set, by index.
-func (re *relocEdit) sortedSet() []relocationEntry {
-	slices.SortFunc(re.set, func(a, b relocationEntry) int { return cmp.Compare(a.index, b.index) })
-	return re.set
-}
-
-// rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
-// where the time goes in a large object with debug information, so an entry
-// that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, set []relocationEntry) func(int64, []byte) error {
-	size := s.o.Encoding.relocSize(rs.Rela)
-	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
-	moved := s.numbers.moved || s.dropsRefs(rs)
-	return func(at int64, block []byte) error {
-		first, count := int(at)/size, len(block)/size
-		if moved {
-			for i := range count {
-				b := block[i*size:]
-				sym := l.relocSymbol(b)
-				if sym >= old {
-					return s.o.relocSymbolError(rs, first+i, sym, old)
-				}
-				if final[sym] != sym {
-					r := l.getReloc(b, rs.Rela)
-					s.renumber(&r, final)
-					l.putReloc(b, r, rs.Rela)
-				}
-			}
-		}
-		from := sort.Search(len(set), func(i int) bool { return set[i].index >= first })
-		for _, x := range set[from:] {
-			if x.index >= first+count {
-				break
-			}
-			x.Sym = final[x.Sym]
-			l.putReloc(block[(x.index-first)*size:], x.Relocation, rs.Rela)
-		}
-		return nil
-	}
-}
-
-// renumber gives a relocation its new symbol.
-func (s *saver) renumber(r *Relocation, final []uint32) {
+// retarget gives a relocation its new symbol.
+func (s *saver) retarget(r *Relocation, final []uint32) {
 	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
 		r.Type, r.Addend = none, 0
 	}

@@ -1,8 +1,10 @@
 package elfreloc
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -125,38 +127,26 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 			return // an unknown section uses the table
 		}
 	}
-	type name struct {
-		off, end uint32
-		users    int
-	}
-	var names []name
+	var starts []uint32
 	for _, i := range symbols {
 		// What stands behind no NUL is the tail of a longer name.
 		if off := e.symbols.nameOffset(int(i)); off != 0 && t.data[off-1] == 0 {
-			names = append(names, name{off: off, end: off + uint32(len(e.symbols.nameAt(off)))})
+			starts = append(starts, off)
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int { return int(int64(a.off) - int64(b.off)) })
-	for i := 1; i < len(names); i++ {
-		if names[i].off <= names[i-1].end {
-			names[i-1].users, names[i].users = 2, 2
-			names[i].end = max(names[i].end, names[i-1].end)
-		}
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	ends, users := make([]uint32, len(starts)), make([]int, len(starts))
+	for i, off := range starts {
+		ends[i] = off + uint32(len(e.symbols.nameAt(off)))
 	}
-	if len(names) == 0 {
-		return
-	}
-	first, last := names[0].off, names[len(names)-1].end
 	use := func(off uint32) {
-		if off < first || off > last {
-			return
-		}
-		i, found := slices.BinarySearchFunc(names, off, func(n name, off uint32) int { return int(int64(n.off) - int64(off)) })
+		i, found := slices.BinarySearch(starts, off)
 		if !found {
 			i--
 		}
-		if i >= 0 && off >= names[i].off && off <= names[i].end {
-			names[i].users++
+		if i >= 0 && off <= ends[i] {
+			users[i]++
 		}
 	}
 	for i := range e.symbols.Len() {
@@ -167,9 +157,74 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 			use(e.o.Sections[i].nameOff)
 		}
 	}
-	for _, n := range names {
-		if n.users == 1 {
-			t.free[n.off] = n.end
+	for i, off := range starts {
+		if users[i] == 1 {
+			t.free[off] = ends[i]
 		}
 	}
+}
+
+// NamesContain reports whether any of the texts occurs in the string table
+// of the symbols. It streams the table, and reads nothing else. Where none does, nothing in the object has such a name.
+func (o *Object) NamesContain(texts [][]byte) (bool, error) {
+	if o.symtab == 0 {
+		return false, nil
+	}
+	sec := int(o.Sections[o.symtab].Link)
+	if sec >= len(o.Sections) {
+		return false, o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
+	}
+	if sec == 0 {
+		return false, nil
+	}
+	if err := o.checkStringTable(sec); err != nil {
+		return false, err
+	}
+	return o.Contains(sec, texts)
+}
+
+// CheckOverlap refuses an object whose sections overlap in the file, as no
+// compiler makes them.
+func (o *Object) CheckOverlap() error {
+	_, err := o.fileOrder()
+	return err
+}
+
+// Contains reports whether any of the texts occurs in a section's bytes.
+func (o *Object) Contains(sec int, texts [][]byte) (bool, error) {
+	s := &o.Sections[sec]
+	if !s.InFile() {
+		return false, nil
+	}
+	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), texts)
+	if err != nil {
+		return false, o.SectionError(sec, err)
+	}
+	return found, nil
+}
+
+// StreamContains reports whether any of the texts occurs in the n bytes at
+// offset off of r, through a buffer of constant size. An error tells the offset
+// where reading has ended.
+func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
+	overlap := 0
+	for _, needle := range texts {
+		overlap = max(overlap, len(needle)-1)
+	}
+	buf := make([]byte, min(n, int64(BlockSize+overlap)))
+	for n > 0 {
+		b := buf[:min(n, int64(len(buf)))]
+		if got, err := r.ReadAt(b, off); got < len(b) {
+			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
+		}
+		if slices.ContainsFunc(texts, func(text []byte) bool { return bytes.Contains(b, text) }) {
+			return true, nil
+		}
+		if int64(len(b)) == n {
+			return false, nil
+		}
+		step := int64(len(b) - overlap)
+		off, n = off+step, n-step
+	}
+	return false, nil
 }

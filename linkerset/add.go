@@ -24,15 +24,47 @@ type Record struct {
 // in sections of their own and of the group that the text section is in. It returns what the
 // text section has to refer to in order to keep the records alive.
 func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (RecordAnchors, error) {
-	w := &writer{e: e, m: m, word: e.Object().Encoding.Word(), text: text, records: records}
-	var s section
-	for _, d := range l.Arrays(k, w.word) {
-		var err error
-		if s, err = w.addArray(d, s); err != nil {
-			return RecordAnchors{}, err
+	encoding := e.Object().Encoding
+	structures, structureSize := 0, 0 // the section before, whose entries these may refer to
+	for _, d := range l.Arrays(k, encoding.Word()) {
+		size := d.Entsize(encoding.Word())
+		data := make([]byte, len(records)*size)
+		sec := e.AddSection(elfreloc.NewSection{
+			Name: d.Name, Type: elf.SHT_PROGBITS, Flags: d.Flags, Align: uint64(d.Align), Entsize: uint64(size),
+			Data: data, Relocs: true, RelocCount: len(records) * len(d.Entry), Rela: text.Rela, GroupOf: text.Target,
+		})
+		offset := 0
+		for i, record := range records {
+			for _, f := range d.Entry {
+				to := record.Probe
+				switch f.To {
+				case ToSite:
+					to = record.Site
+				case ToStructure:
+					to = SymbolRef{e.SectionSymbol(structures), int64(i * structureSize)}
+				}
+				if !text.Rela && f.Distance {
+					encoding.Order.PutUint32(data[offset:], uint32(to.Addend))
+				} else if !text.Rela {
+					encoding.PutWord(data[offset:], uint64(to.Addend))
+				}
+				if err := addField(e, m, f, sec, uint64(offset), to); err != nil {
+					return RecordAnchors{}, err
+				}
+				offset += f.Size(encoding.Word())
+			}
 		}
+		structures, structureSize = sec, size
 	}
-	return RecordAnchors{SectionMark(e, m, s.index), s.entsize}, nil
+	return RecordAnchors{SectionMark(e, m, structures), structureSize}, nil
+}
+
+// addField adds the relocations of a field, which is at an offset of a section.
+func addField(e *elfreloc.Edit, m arch.Machine, f Field, sec int, off uint64, to SymbolRef) error {
+	if f.Distance {
+		return AddDistance(e, m, sec, off, to)
+	}
+	return e.AddRelocation(sec, elfreloc.Relocation{Offset: off, Sym: to.Sym, Type: m.Traits().Word, Addend: to.Addend})
 }
 
 // RecordAnchors are what the text section refers to in order to keep records alive. The zero
@@ -57,62 +89,6 @@ func SectionMark(e *elfreloc.Edit, m arch.Machine, sec int) uint32 {
 	return e.AddSymbol(elfreloc.Symbol{Name: sectionMark, Bind: elf.STB_LOCAL, Section: sec})
 }
 
-// writer adds sections of records.
-type writer struct {
-	e       *elfreloc.Edit
-	m       arch.Machine
-	word    int // of an address, bytes
-	text    elfreloc.RelocSection
-	records []Record
-}
-
-// section is one that was added.
-type section struct {
-	index   int
-	entsize int // bytes
-}
-
-// addArray adds a section with an entry for each record. structures is the section before it,
-// whose entries these may refer to.
-func (w *writer) addArray(d Array, structures section) (section, error) {
-	s := section{entsize: d.Entsize(w.word)}
-	data := make([]byte, len(w.records)*s.entsize)
-	s.index = w.e.AddSection(elfreloc.NewSection{
-		Name: d.Name, Type: elf.SHT_PROGBITS, Flags: d.Flags, Align: uint64(d.Align), Entsize: uint64(s.entsize),
-		Data: data, Relocs: true, RelocCount: len(w.records) * len(d.Entry), Rela: w.text.Rela, GroupOf: w.text.Target,
-	})
-	offset := 0
-	for i, record := range w.records {
-		for _, f := range d.Entry {
-			to := record.Probe
-			switch f.To {
-			case ToSite:
-				to = record.Site
-			case ToStructure:
-				to = SymbolRef{w.e.SectionSymbol(structures.index), int64(i * structures.entsize)}
-			}
-			if err := w.field(f, s.index, data, offset, to); err != nil {
-				return s, err
-			}
-			offset += f.Size(w.word)
-		}
-	}
-	return s, nil
-}
-
-// field adds the relocations of a field, which is at an offset of the data of a section.
-func (w *writer) field(f Field, sec int, data []byte, offset int, to SymbolRef) error {
-	if !w.text.Rela && f.Distance {
-		w.e.Object().Encoding.Order.PutUint32(data[offset:], uint32(to.Addend))
-	} else if !w.text.Rela {
-		w.e.Object().Encoding.PutWord(data[offset:], uint64(to.Addend))
-	}
-	if f.Distance {
-		return AddDistance(w.e, w.m, sec, uint64(offset), to)
-	}
-	return w.e.AddRelocation(sec, elfreloc.Relocation{Offset: uint64(offset), Sym: to.Sym, Type: w.m.Traits().Word, Addend: to.Addend})
-}
-
 // AddDistance adds the relocations of a field of 32 bits, at an offset of a section,
 // that holds the distance from itself to something. Where the section's relocations are
 // SHT_REL, the field has to hold the addend.
@@ -120,17 +96,13 @@ func AddDistance(e *elfreloc.Edit, m arch.Machine, sec int, off uint64, to Symbo
 	for _, rel := range m.Traits().Relative {
 		r := elfreloc.Relocation{Offset: off, Sym: to.Sym, Type: rel.Type, Addend: to.Addend}
 		if rel.Sub {
-			r.Sym, r.Addend = addField(e, sec, off), 0
+			// A symbol that is subtracted must have addend 0, because GNU ld adds it on RISC-V; a section's symbol would
+			// get an addend when `ld -r` merges sections.
+			r.Sym, r.Addend = e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: sec, Value: off}), 0
 		}
 		if err := e.AddRelocation(sec, r); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// addField adds a symbol at a field. A symbol that is subtracted must have addend 0, because GNU ld adds it on RISC-V;
-// a section's symbol would get an addend when `ld -r` merges sections.
-func addField(e *elfreloc.Edit, sec int, off uint64) uint32 {
-	return e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: sec, Value: off})
 }

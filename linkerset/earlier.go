@@ -7,6 +7,8 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"regexp"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -122,4 +124,26 @@ func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 
 func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
+}
+
+// The name of a section is the version of its records: a linker puts sections of one name
+// together, so no header can say it. Version 1 has no number in its names.
+
+// Version is the version of the layouts of records.
+const Version = 1
+
+// laterNames matches the names of sections of later versions.
+var laterNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:set_)?sdt_(?:instances|isenabled)([2-9]|[1-9][0-9]+)(?:_set|_rel)?$`)
+})
+
+// CheckVersion returns an *elfreloc.Error if a file holds records of a later version than this
+// package reads.
+func CheckVersion(o *elfreloc.Object) error {
+	for i := range o.Sections {
+		if match := laterNames().FindStringSubmatch(o.Sections[i].Name); match != nil {
+			return o.SectionError(i, fmt.Errorf("records of version %s, and this program reads version %d; use a later sdtconvert", match[1], Version))
+		}
+	}
+	return nil
 }

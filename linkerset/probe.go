@@ -82,14 +82,11 @@ func (p *Probes) Symbol(ref image.Ref) (string, error) {
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, p.prefix) && !isBound(name) })
+	i := slices.IndexFunc(names, func(name string) bool {
+		// Linkers make the others where a section begins or ends, and an object may stand right behind records.
+		return strings.Contains(name, p.prefix) && !strings.HasPrefix(name, "__start_") && !strings.HasPrefix(name, "__stop_")
+	})
 	return names[max(i, 0)], nil
-}
-
-// isBound reports whether a symbol is one that linkers make where a section begins or ends:
-// an object may stand right behind a section of records.
-func isBound(name string) bool {
-	return strings.HasPrefix(name, "__start_") || strings.HasPrefix(name, "__stop_")
 }
 
 // probeID cuts what compilers add to the name of a probe object that is local to

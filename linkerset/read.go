@@ -105,9 +105,16 @@ func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
 		case ToProbe:
 			e.Probe = ref
 		case ToSite:
-			if err := e.setSite(im, ref); err != nil {
-				return err
+			if ref.Null() {
+				return recordError(im, e.Record, "a record without a site")
 			}
+			if ref.Undefined {
+				return recordError(im, e.Record, "a record of a site that is not in code, at %q", ref.Symbol)
+			}
+			if !im.Executable(ref.Addr) {
+				return recordError(im, e.Record, "a record of a site that is not in code, at %s", im.Place(ref.Addr))
+			}
+			e.Site = ref.Addr
 		case ToStructure:
 			if ref.Null() || ref.Undefined {
 				return recordError(im, e.Record, "a pointer to no record")
@@ -117,25 +124,6 @@ func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
 		at = at.Add(uint64(f.Size(im.Encoding().Word())))
 	}
 	return nil
-}
-
-// setSite takes in the field of a record that refers to its site.
-func (e *Entry) setSite(im image.Image, site image.Ref) error {
-	if site.Null() {
-		return recordError(im, e.Record, "a record without a site")
-	}
-	if site.Undefined || !im.Executable(site.Addr) {
-		return recordError(im, e.Record, "a record of a site that is not in code, at %s", placeOf(im, site))
-	}
-	e.Site = site.Addr
-	return nil
-}
-
-func placeOf(im image.Image, r image.Ref) string {
-	if r.Undefined {
-		return fmt.Sprintf("%q", r.Symbol)
-	}
-	return im.Place(r.Addr)
 }
 
 func recordError(im image.Image, at image.Addr, format string, args ...any) error {

@@ -49,7 +49,7 @@ const providerPrefix = "sdt_provider_"
 // has no contents, says nothing. Of a provider that another file defines the name of
 // its symbol tells enough.
 func (p *Probes) follow(at image.Addr, probe *Probe) error {
-	provider, ok := p.provider(at)
+	provider, more, ok := p.provider(at)
 	name, hasName := strings.CutPrefix(provider.Symbol, providerPrefix)
 	if !ok || provider.Undefined && (!hasName || name == "") {
 		return nil
@@ -59,7 +59,6 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		to *string
 	}
 	before := *probe
-	more := p.moreWords(at)
 	fields := []text{
 		{p.field(at, probeModule+more), &probe.Module},
 		{p.field(at, probeFunction+more), &probe.Function},
@@ -89,37 +88,27 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 	return nil
 }
 
-// provider returns what the provider's field of a struct sdt_probe refers to; ok is
-// false for an object that is none, or only looks like one.
-func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
-	if size := p.version(at); size != sdtProbeSize*p.word() && size != (sdtProbeSize+tracepointList)*p.word() {
-		return image.Ref{}, false
-	}
-	provider, err := p.im.Word(p.field(at, probeProvider))
-	return provider, err == nil && !provider.Null()
-}
-
-// moreWords returns how many words the fields from probeModule on are further behind.
-func (p *Probes) moreWords(at image.Addr) uint64 {
-	if p.version(at) > sdtProbeSize*p.word() {
-		return tracepointList
-	}
-	return 0
-}
-
-// version reads the field of a struct sdt_probe that has its size in bytes. It is 0 of an
-// object that has no contents.
-func (p *Probes) version(at image.Addr) uint64 {
+// provider returns what the provider's field of a struct sdt_probe refers to, and how many words the fields from
+// probeModule on are further behind; ok is false for an object that is none, has no contents, or only looks like one.
+func (p *Probes) provider(at image.Addr) (provider image.Ref, more uint64, ok bool) {
 	b, err := p.im.Bytes(at, 4)
 	if err != nil {
-		return 0
+		return image.Ref{}, 0, false
 	}
-	return uint64(p.im.Encoding().Order.Uint32(b))
+	switch uint64(p.im.Encoding().Order.Uint32(b)) {
+	case sdtProbeSize * p.word():
+	case (sdtProbeSize + tracepointList) * p.word():
+		more = tracepointList
+	default:
+		return image.Ref{}, 0, false
+	}
+	provider, err = p.im.Word(p.field(at, probeProvider))
+	return provider, more, err == nil && !provider.Null()
 }
 
 // IsObject reports whether a struct sdt_probe stands at an address.
 func (p *Probes) IsObject(at image.Addr) bool {
-	_, ok := p.provider(at)
+	_, _, ok := p.provider(at)
 	return ok
 }
 

@@ -16,8 +16,8 @@ type applier struct {
 	e      *elfreloc.Edit
 	probes *probeFinder
 	notes  *noteWriter // nil when there are to be none
-	thunk  *uint32     // symbol of the return thunk, once it is needed
-	helper *uint32     // symbol of the helper or of its section, once it is needed
+	thunk  uint32      // symbol of the return thunk, 0 until it is needed
+	helper uint32      // symbol of the helper or of its section, 0 until it is needed
 
 	anchors map[stubIn]linkerset.SymbolRef // a record of each stub in each section, for loads
 
@@ -25,18 +25,19 @@ type applier struct {
 }
 
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
-// applied to another. A plan with refusals panics.
+// applied to another. The plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
-	if len(p.Refused) > 0 {
-		panic("patch: a plan with refusals is applied")
-	}
-	if len(p.Scan.Stubs)+p.semaphores.len() == 0 {
+	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.all) == 0) {
 		return nil
 	}
 	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
 		return nil
 	}
-	p.emptyUnconverted(e)
+	for i := range p.Scan.Object.Sections {
+		if p.Scan.Object.Sections[i].Name == UnconvertedSection && len(p.Sites) > 0 && p.Scan.hasMarks() {
+			e.Empty(i)
+		}
+	}
 	if p.Options.DOF != nil {
 		return p.applyDOF(e)
 	}
@@ -101,7 +102,8 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
 		}
 	}
-	return p.weakenStubs(e)
+	p.weakenStubs(e)
+	return nil
 }
 
 // patch returns the patch that disables a site. The bytes of the call are verified when they
@@ -118,24 +120,19 @@ func (a *applier) disableSection(sites []Site) error {
 	}
 	a.e.Patch(sites[0].Relocs.Target, patches...)
 	for kind := range arch.Kinds {
-		if ofKind := sitesOf(sites, kind); len(ofKind) > 0 {
+		ofKind := make([]*Site, 0, len(sites))
+		for i := range sites {
+			if sites[i].Stub.Kind == kind {
+				ofKind = append(ofKind, &sites[i])
+			}
+		}
+		if len(ofKind) > 0 {
 			if err := a.recordSites(kind, ofKind); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// sitesOf returns the sites of a kind.
-func sitesOf(sites []Site, kind arch.Kind) []*Site {
-	ofKind := make([]*Site, 0, len(sites))
-	for i := range sites {
-		if sites[i].Stub.Kind == kind {
-			ofKind = append(ofKind, &sites[i])
-		}
-	}
-	return ofKind
 }
 
 // recordSites adds the records and the notes of the sites of one kind in a text section, and has

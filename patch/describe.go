@@ -6,8 +6,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch/internal/probeobjects"
 )
 
 // ProbeSource says what other files of a link define: an object that uses a probe
@@ -22,7 +22,7 @@ type ProbeSource interface {
 // probeInfo is what is known of the probes of an object's stubs and guards.
 type probeInfo struct {
 	plan     *Plan
-	objects  *probeobjects.Objects
+	objects  *ProbeObjects
 	defined  *linkerset.Probes            // what probe objects say that this object defines
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
 	fault    error                        // of debug information
@@ -42,14 +42,14 @@ func (p *Plan) probeInfo() (*probeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.info = &probeInfo{plan: p, objects: objects.objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
+	p.info = &probeInfo{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
 	return p.info, nil
 }
 
 // probe returns what is known of a probe: by this object, else by other files, else by its
 // ID.
 func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
-	if ref, ok := k.objects.Definition(k.plan.Options.ProbePrefix + id); ok {
+	if ref, ok := k.objects.defined[k.plan.Options.ProbePrefix+id]; ok {
 		return k.defined.Lookup(ref)
 	}
 	if k.plan.Options.ProbeSource != nil {
@@ -82,6 +82,34 @@ func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault e
 	return k.declared, k.fault
 }
 
+// arguments finds the types of the arguments of a stub's probe: what the program says of it, else
+// the declaration of the stub as the compiler has seen it, else what the user says. others has what
+// those of size 0 are that debug information declares. Of the rest any register may hold one: then
+// they are not complete.
+func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, others []string, complete bool) {
+	m := k.plan.Scan.Machine
+	if len(probe.Args) > 0 {
+		for i, a := range probe.Args {
+			if a.Index != i {
+				return types, nil, false // one is missing, or there twice
+			}
+			types = append(types, stapsdt.ArgumentType(a.Native, m))
+		}
+		return types, nil, true
+	}
+	declared, _ := k.prototypes() // its fault is a warning of the notes
+	if params, ok := declared[s.Name]; ok {
+		for _, p := range params {
+			types, others = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(others, p.Other)
+		}
+		return types, others, true
+	}
+	if types, ok := k.plan.Options.Prototypes.types(s, m); ok {
+		return types, make([]string, len(types)), true
+	}
+	return stapsdt.Words(m), nil, false
+}
+
 // omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose
 // place no note can describe, and those behind it.
 func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
@@ -89,7 +117,14 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 	if err != nil || len(probe.Args) > 0 { // each is a word
 		return "", err
 	}
-	sizes, others := k.declaredSizes(s)
+	types, others, complete := k.arguments(s, probe)
+	if !complete {
+		return "", nil
+	}
+	sizes := make([]int, len(types))
+	for i, t := range types {
+		sizes[i] = t.Size
+	}
 	i := len(k.plan.Scan.Machine.Traits().Operands(arch.Call, k.plan.Scan.Object.ABI().Data, sizes))
 	if i == len(sizes) {
 		return "", nil
@@ -107,23 +142,6 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 		text += ", and those behind it"
 	}
 	return text, nil
-}
-
-// declaredSizes returns the sizes of a stub's parameters in bytes, and of those with size 0 what they
-// are, as debug information or the user's prototypes declare them.
-func (k *probeInfo) declaredSizes(s *Stub) (sizes []int, others []string) {
-	declarations, _ := k.prototypes() // its fault is a warning of the notes
-	if params, ok := declarations[s.Name]; ok {
-		for _, param := range params {
-			sizes, others = append(sizes, param.Size), append(others, param.Other)
-		}
-		return sizes, others
-	}
-	types, _ := k.plan.Options.Prototypes.types(s, k.plan.Scan.Machine)
-	for _, t := range types {
-		sizes, others = append(sizes, t.Size), append(others, "")
-	}
-	return sizes, others
 }
 
 // OmittedArgs returns which arguments of each stub's probe its notes leave out, as a part

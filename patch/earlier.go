@@ -57,7 +57,7 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		return false, err
 	}
 	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
-		return true, cmp.Or(err, earlierPrefixError(o, symbol))
+		return true, cmp.Or[error](err, &elfreloc.Error{File: o.Name, Err: &PrefixError{symbol}})
 	}
 	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, false, false
 	for i := range o.Sections {
@@ -132,10 +132,6 @@ type PrefixError struct {
 func (e *PrefixError) Error() string {
 	return fmt.Sprintf("the object was converted before with another --probe-object-prefix: its records name %s; "+
 		"convert it as it was compiled, or with the same flags", e.Symbol)
-}
-
-func earlierPrefixError(o *elfreloc.Object, symbol string) error {
-	return &elfreloc.Error{File: o.Name, Err: &PrefixError{symbol}}
 }
 
 // checkAllSemaphores refuses an object whose notes name semaphores that it does not define,

@@ -108,11 +108,7 @@ type relocation struct{ section, index int }
 
 // code returns what leads into the text of the object.
 func (s *Scan) code() (arch.ObjectCode, error) {
-	o := s.Object
-	syms, err := o.Symbols()
-	if err != nil {
-		return arch.ObjectCode{}, err
-	}
+	o, syms := s.Object, s.symbols()
 	code := arch.ObjectCode{Text: func(section int) (arch.Text, error) {
 		data, err := o.Data(section)
 		return arch.Text{Code: data}, err
@@ -142,7 +138,7 @@ func (s *Scan) code() (arch.ObjectCode, error) {
 		return arch.ObjectCode{}, err
 	}
 	for _, rs := range rels {
-		if code.Refs, err = s.refs(code.Refs, rs, syms, wanted); err != nil {
+		if code.Refs, err = s.refs(code.Refs, rs, wanted); err != nil {
 			return arch.ObjectCode{}, err
 		}
 	}
@@ -151,7 +147,7 @@ func (s *Scan) code() (arch.ObjectCode, error) {
 
 // refs appends what the relocations of a section lead to: all of those of text, and of
 // others the wanted.
-func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, syms *elfreloc.Symbols, wanted []bool) ([]arch.CodeRef, error) {
+func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, wanted []bool) ([]arch.CodeRef, error) {
 	target := &s.Object.Sections[rs.Target]
 	text := target.Executable()
 	if !text && (target.Flags&elf.SHF_ALLOC == 0 || s.isUnwindTable(target)) {
@@ -162,8 +158,8 @@ func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, syms *elfrelo
 	}
 	err := s.Object.EachRelocationAgainst(rs, wanted, func(_ int, r elfreloc.Relocation) error {
 		ref := arch.CodeRef{Relocation: r, Section: rs.Target, Code: text}
-		if sym := syms.At(int(r.Sym)); sym.Defined() {
-			ref.To = elfreloc.Addr{Section: sym.Section, Offset: sym.Value}
+		if section, value := s.symbols().Place(int(r.Sym)); section > 0 {
+			ref.To = elfreloc.Addr{Section: section, Offset: value}
 		}
 		refs = append(refs, ref)
 		return nil

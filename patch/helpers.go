@@ -13,25 +13,24 @@ import (
 func (a *applier) targetSymbol(s *Site) (uint32, error) {
 	switch s.Change.Target {
 	case arch.TargetThunk:
-		return a.thunkSymbol()
+		return a.thunkSymbol(), nil
 	case arch.TargetSemaphore:
 		sym, _ := a.p.semaphores.symbol(s.Stub.ID)
 		return sym, nil
 	case arch.TargetTest:
 		return a.testHelper(s)
 	}
-	if a.helper == nil {
+	if a.helper == 0 {
 		sec, size, err := a.addHelper(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
 		if err != nil {
 			return 0, err
 		}
-		sym := a.e.SectionSymbol(sec)
+		a.helper = a.e.SectionSymbol(sec)
 		if a.m.Traits().CodeMark != "" {
-			sym = a.e.AddSymbol(elfreloc.Symbol{Name: helperName, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC, Section: sec, Size: size})
+			a.helper = a.e.AddSymbol(elfreloc.Symbol{Name: helperName, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC, Section: sec, Size: size})
 		}
-		a.helper = &sym
 	}
-	return *a.helper, nil
+	return a.helper, nil
 }
 
 // helperName is what the helper is called where it has a symbol, and helperSection is its
@@ -98,9 +97,7 @@ func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s
 		r := insn.Reloc
 		sym, ok := symbols[insn.Symbol]
 		if !ok {
-			if sym, err = a.thunkSymbol(); err != nil {
-				return 0, 0, err
-			}
+			sym = a.thunkSymbol()
 			if err := a.listReturn(a.e.SectionSymbol(sec), r.Offset-t.ReturnThunk.Field); err != nil {
 				return 0, 0, err
 			}
@@ -120,26 +117,19 @@ const (
 )
 
 // thunkSymbol finds the return thunk, or makes an undefined symbol for it.
-func (a *applier) thunkSymbol() (uint32, error) {
-	if a.thunk != nil {
-		return *a.thunk, nil
+func (a *applier) thunkSymbol() uint32 {
+	if a.thunk != 0 {
+		return a.thunk
 	}
-	syms, err := a.o.Symbols()
-	if err != nil {
-		return 0, err
-	}
-	sym := uint32(0)
+	syms := a.p.Scan.symbols()
 	for i, s := range syms.WithPrefix(a.p.Thunk) {
 		if i >= syms.FirstGlobal() && s.Name == a.p.Thunk {
-			sym = uint32(i)
-			break
+			a.thunk = uint32(i)
+			return a.thunk
 		}
 	}
-	if sym == 0 {
-		sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
-	}
-	a.thunk = &sym
-	return sym, nil
+	a.thunk = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
+	return a.thunk
 }
 
 // listReturn lists a new jump to the return thunk where the others are listed, if they

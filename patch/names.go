@@ -30,76 +30,68 @@ func DefaultNames() Names {
 
 // matcher finds the stub that a symbol's name makes it.
 type matcher struct {
-	whole    []string
-	prefixes []prefix
-	common   string // what all of them begin with
+	rules  []rule
+	common string // what all of them begin with
 }
 
-type prefix struct {
-	text string
-	kind arch.Kind
+// rule says of the names that begin with a text, or of the whole name, of which kind they are.
+type rule struct {
+	text  string
+	kind  arch.Kind
+	whole bool
 }
 
-// newMatcher sorts the prefixes so that the first to match wins: the longest,
-// and of equals the is-enabled one.
-func newMatcher(n Names) *matcher {
+// rules returns the rules of n, or of DefaultNames if it has no stubs of its own.
+func (n Names) rules() []rule {
 	n = n.orDefault()
-	m := &matcher{whole: n.Symbols}
-	for kind, prefixes := range n.prefixes() {
+	var rules []rule
+	for _, name := range n.Symbols {
+		rules = append(rules, rule{name, arch.Probe, true})
+	}
+	for kind, prefixes := range [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes} {
 		for _, p := range prefixes {
-			m.prefixes = append(m.prefixes, prefix{p, arch.Kind(kind)})
+			rules = append(rules, rule{p, arch.Kind(kind), false})
 		}
 	}
-	slices.SortFunc(m.prefixes, func(a, b prefix) int {
-		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.kind, a.kind), cmp.Compare(a.text, b.text))
-	})
-	lists := n.lists()
-	for i, s := range slices.Concat(lists[:]...) {
-		if i == 0 {
-			m.common = s
-		}
-		for !strings.HasPrefix(s, m.common) {
-			m.common = m.common[:len(m.common)-1]
-		}
-	}
-	return m
-}
-
-// prefixes returns the prefixes by kind.
-func (n *Names) prefixes() [arch.Kinds][]string {
-	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
+	return rules
 }
 
 // orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
 func (n Names) orDefault() Names {
-	for _, list := range n.lists() {
-		if len(list) > 0 {
-			return n
-		}
+	if len(n.Symbols)+len(n.Prefixes)+len(n.EnabledPrefixes) == 0 {
+		d := DefaultNames()
+		n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
 	}
-	d := DefaultNames()
-	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
 	return n
 }
 
-// lists returns all strings of n that are of stubs, the whole names first.
-func (n *Names) lists() [1 + arch.Kinds][]string {
-	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
-	copy(lists[1:], prefixes[:])
-	return lists
+// newMatcher sorts the rules so that the first to match wins: the longest prefix,
+// of equals the is-enabled one, and a whole name last.
+func newMatcher(n Names) *matcher {
+	rules, whole := n.rules(), len(n.Symbols)
+	common := rules[0].text
+	for _, r := range rules {
+		for !strings.HasPrefix(r.text, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	slices.SortStableFunc(rules[whole:], func(a, b rule) int {
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.kind, a.kind))
+	})
+	return &matcher{slices.Concat(rules[whole:], rules[:whole]), common}
 }
 
 func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 	if !strings.HasPrefix(name, m.common) {
 		return 0, "", false
 	}
-	for _, p := range m.prefixes {
-		if len(name) > len(p.text) && strings.HasPrefix(name, p.text) {
-			return p.kind, name[len(p.text):], true
+	for _, r := range m.rules {
+		switch {
+		case r.whole && name == r.text:
+			return r.kind, name, true
+		case !r.whole && len(name) > len(r.text) && strings.HasPrefix(name, r.text):
+			return r.kind, name[len(r.text):], true
 		}
-	}
-	if slices.Contains(m.whole, name) {
-		return arch.Probe, name, true
 	}
 	return 0, "", false
 }
@@ -117,10 +109,10 @@ func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n = n.orDefault()
+	m := newMatcher(n)
 	for i := 1; i < syms.Len(); i++ {
 		name := syms.Name(i)
-		if n.IsStub(name) || n.Guards != "" && strings.HasPrefix(name, n.Guards) {
+		if _, _, ok := m.match(name); ok || n.Guards != "" && strings.HasPrefix(name, n.Guards) {
 			return true, nil
 		}
 	}
@@ -130,26 +122,18 @@ func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
 // Match finds out which stub a name makes a symbol, if any: its kind, and the ID of
 // its probe.
 func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
-	n = n.orDefault()
-	for _, list := range n.lists() {
-		for _, p := range list {
-			if strings.HasPrefix(name, p) { // few names get here
-				return newMatcher(n).match(name)
-			}
-		}
+	if !slices.ContainsFunc(n.rules(), func(r rule) bool { return strings.HasPrefix(name, r.text) }) {
+		return 0, "", false // as most names
 	}
-	return 0, "", false
+	return newMatcher(n).match(name)
 }
 
 // StubTexts returns texts of which the names of an object's symbols contain at least one if it has a stub or a guard
 // (elfreloc.Object.NamesContain), the likeliest first.
 func (n Names) StubTexts() [][]byte {
-	n = n.orDefault()
 	var out [][]byte
-	for _, list := range n.lists() {
-		for _, s := range list {
-			out = append(out, []byte(s))
-		}
+	for _, r := range n.rules() {
+		out = append(out, []byte(r.text))
 	}
 	if n.Guards != "" {
 		out = append(out, []byte(n.Guards))

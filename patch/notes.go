@@ -4,11 +4,11 @@ package patch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
@@ -33,7 +33,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, sections := &noteWriter{p: p, info: info, described: map[describedCall]description{}}, sitenotes.NewWriter(e, p.Scan.Machine)
+	w, sections := &noteWriter{p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}}, sitenotes.NewWriter(e, p.Scan.Machine)
 	if p.Options.Stapsdt {
 		w.stapsdt = stapsdt.NewWriter(e, sections)
 	}
@@ -120,7 +120,11 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 				"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
 		}
 		if key.form != arch.Nop {
-			types, isComplete := w.types(s.Stub, probe)
+			types, _, isComplete := w.info.arguments(s.Stub, probe)
+			if len(probe.Args) == 0 && w.info.fault != nil && !w.warned {
+				// Faults of debug information do not keep an object from being converted.
+				w.p.Warnings, w.warned = append(w.p.Warnings, w.info.fault), true
+			}
 			d.operands = stapsdt.Operands(w.p.Scan.Machine, key.form, w.p.Scan.Object.ABI().Data, types)
 			if d.isComplete = isComplete || probe.FromStruct && len(probe.Args) == 0; isComplete {
 				d.arguments, d.complete = len(types), d.operands
@@ -135,40 +139,65 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 	return d, nil
 }
 
-// types finds the types of a stub's arguments: what the program says of the probe,
-// else the declaration of the stub as the compiler has seen it, else what the
-// user says. Of the rest any register may hold one: then they are not complete.
-func (w *noteWriter) types(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, complete bool) {
-	m := w.p.Scan.Machine
-	if len(probe.Args) > 0 {
-		for i, a := range probe.Args {
-			if a.Index != i {
-				return types, false // one is missing, or there twice
+// forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
+// image whose notes do not describe each argument, so a probe whose notes would not
+// has none, and there is a warning.
+func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]usdt.Probe, error) {
+	functions, err := w.p.Scan.Functions()
+	if err != nil {
+		return nil, err
+	}
+	var notes []usdt.Probe
+	for i, s := range sites {
+		d, err := w.describe(s)
+		if err != nil {
+			return nil, err
+		}
+		if fault := w.unreadable(&d); fault != "" {
+			if !slices.ContainsFunc(w.hidden[fault], func(other *Stub) bool { return other.Name == s.Stub.Name }) {
+				w.hidden[fault] = append(w.hidden[fault], s.Stub)
 			}
-			types = append(types, stapsdt.ArgumentType(a.Native, m))
+			continue
 		}
-		return types, true
-	}
-	if params, ok := w.declaration(s); ok {
-		for _, p := range params {
-			types = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed})
+		// Code of assembly may be in no function. DTrace knows no probe without one.
+		section := s.Relocs.Target
+		name := w.p.Scan.Object.Sections[section].Name
+		if f, ok := functions.Lookup(section, s.Change.Site.Offset); ok {
+			name = f.Name
 		}
-		return types, true
+		notes = append(notes, usdt.Probe{
+			Provider: d.provider, Name: d.name, Function: name, Arguments: d.arguments, Operands: d.complete, Site: records[i].Site,
+		})
 	}
-	if types, ok := w.p.Options.Prototypes.types(s, m); ok {
-		return types, true
-	}
-	return stapsdt.Words(m), false
+	return notes, nil
 }
 
-// declaration returns the parameters of a stub that debug information declares.
-// Faults in it do not keep an object from being converted.
-func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
-	declared, fault := w.info.prototypes()
-	if fault != nil && !w.warned {
-		w.p.Warnings = append(w.p.Warnings, fault)
-		w.warned = true
+// unreadable says why DTrace would not read the arguments of a probe, or "".
+func (w *noteWriter) unreadable(d *description) string {
+	operands, bad := usdt.Operands(d.complete)
+	switch {
+	case !d.isComplete:
+		return "nothing tells all arguments; compile with -g, or give --prototypes"
+	case d.arguments > usdt.MaxArguments:
+		return fmt.Sprintf("there are %d arguments, and there is room for %d", d.arguments, usdt.MaxArguments)
+	case operands < d.arguments:
+		return fmt.Sprintf("argument %d is nowhere that a note can tell", operands+1)
+	case operands > 0 && w.p.Scan.Machine.Traits().Arguments.NumericRegisters:
+		return "it takes registers that are called by numbers for constants"
+	case bad != "":
+		return fmt.Sprintf("it does not read %s", bad)
 	}
-	params, ok := declared[s.Name]
-	return params, ok
+	return ""
+}
+
+// warnHidden adds a warning for each reason why probes have no notes for DTrace.
+func (w *noteWriter) warnHidden() {
+	for _, fault := range slices.Sorted(maps.Keys(w.hidden)) {
+		stubs := w.hidden[fault]
+		probes := fmt.Sprintf("probe %s is", stubs[0].ID)
+		if len(stubs) > 1 {
+			probes = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
+		}
+		w.p.Warnings = append(w.p.Warnings, &elfreloc.Error{File: w.p.Scan.Object.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", probes, fault)})
+	}
 }

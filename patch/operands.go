@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 )
@@ -30,19 +29,11 @@ const fixOperands = "let the assembly that marks it write an entry of " + Operan
 // is found.
 type operandTexts map[image.Addr]*string
 
-// lookup returns the operands of a marked nop, and refuses one that has no entry.
-func (f operandTexts) lookup(nop image.Addr) (string, error) {
-	text := f[nop]
-	if text == nil {
-		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
-	}
-	return *text, nil
-}
-
-// find finds the operands of the places that are asked for. What else is in the sections,
+// findOperands finds the operands of the places that are asked for. What else is in the sections,
 // as of sites that were converted before or that a linker has dropped, is passed over,
 // but has to make sense.
-func (f operandTexts) find(o *elfreloc.Object, m arch.Machine) error {
+func (s *Scan) findOperands(found operandTexts) error {
+	o := s.Object
 	rels, err := o.RelocSections()
 	if err != nil {
 		return err
@@ -53,10 +44,9 @@ func (f operandTexts) find(o *elfreloc.Object, m arch.Machine) error {
 			bySection[target] = append(bySection[target], &rels[i])
 		}
 	}
-	r := operandsReader{o, m, f}
 	for i := range o.Sections {
 		if sec := &o.Sections[i]; sec.Name == OperandsSection && sec.InFile() {
-			if err := r.entries(i, bySection[i]); err != nil {
+			if err := s.readEntries(i, bySection[i], found); err != nil {
 				return err
 			}
 		}
@@ -64,17 +54,10 @@ func (f operandTexts) find(o *elfreloc.Object, m arch.Machine) error {
 	return nil
 }
 
-// operandsReader reads the sections of operands of an object.
-type operandsReader struct {
-	o     *elfreloc.Object
-	m     arch.Machine
-	found operandTexts
-}
-
-// entries reads a section of operands: entries of a word, which a relocation makes the
+// readEntries reads a section of operands: entries of a word, which a relocation makes the
 // address of a site, and a string.
-func (e *operandsReader) entries(sec int, rels []*elfreloc.RelocSection) error {
-	o := e.o
+func (s *Scan) readEntries(sec int, rels []*elfreloc.RelocSection, found operandTexts) error {
+	o := s.Object
 	data, err := o.Data(sec)
 	if err != nil {
 		return err
@@ -106,7 +89,7 @@ func (e *operandsReader) entries(sec int, rels []*elfreloc.RelocSection) error {
 		}
 		text, err := operandsAt(data[at:], word)
 		if err == nil {
-			err = e.add(r, text)
+			err = s.addOperands(r, text, found)
 		}
 		if err != nil {
 			return o.OffsetError(sec, uint64(at), err)
@@ -136,34 +119,34 @@ func operandsAt(entry []byte, word int) ([]byte, error) {
 	return text, nil
 }
 
-// add takes the operands of a site, if they are asked for.
-func (e *operandsReader) add(r elfreloc.Relocation, text []byte) error {
-	traits := e.m.Traits()
+// addOperands takes the operands of a site, if they are asked for.
+func (s *Scan) addOperands(r elfreloc.Relocation, text []byte, found operandTexts) error {
+	traits := s.Machine.Traits()
 	if r.Type == traits.None || r.Sym == 0 {
 		return nil // a linker has dropped the site
 	}
 	if r.Type != traits.Word {
-		return fmt.Errorf("relocation %s, want %s", e.m.RelocName(r.Type), e.m.RelocName(traits.Word))
+		return fmt.Errorf("relocation %s, want %s", s.Machine.RelocName(r.Type), s.Machine.RelocName(traits.Word))
 	}
-	syms, err := e.o.Symbols()
+	syms, err := s.Object.Symbols()
 	if err != nil {
 		return err
 	}
 	sym := syms.At(int(r.Sym))
-	if sym.Section <= 0 || sym.Section >= len(e.o.Sections) {
+	if sym.Section <= 0 || sym.Section >= len(s.Object.Sections) {
 		return fmt.Errorf("the address of %q, which is in no section of the object; want a site's", sym.Name)
 	}
-	sec, at := &e.o.Sections[sym.Section], image.Addr{Section: sym.Section, Offset: sym.Value + uint64(r.Addend)}
+	sec, at := &s.Object.Sections[sym.Section], image.Addr{Section: sym.Section, Offset: sym.Value + uint64(r.Addend)}
 	if at.Offset >= sec.Size {
 		return fmt.Errorf("the address %s+%#x, beyond the section's %d bytes; want a site's", sec.Name, at.Offset, sec.Size)
 	}
-	old, wanted := e.found[at]
+	old, wanted := found[at]
 	if old != nil {
 		return fmt.Errorf("a second entry for the site at %s+%#x", sec.Name, at.Offset)
 	}
 	if wanted {
 		operands := traits.Arguments.AsTracersRead(string(text))
-		e.found[at] = &operands
+		found[at] = &operands
 	}
 	return nil
 }
@@ -179,25 +162,13 @@ func (s *Scan) readOperands() (operandTexts, error) {
 			found[c.addr()] = nil
 		}
 	}
-	return found, found.find(s.Object, s.Machine)
+	return found, s.findOperands(found)
 }
 
 // UnconvertedSection is the name of the sections in which assembly that marks NOPs says of
 // which probes: strings, each "_" and an id. Conversions empty them, so that linkers put those of
 // other objects alone into an image.
 const UnconvertedSection = ".sdt_unconverted"
-
-// emptyUnconverted empties these sections.
-func (p *Plan) emptyUnconverted(e *elfreloc.Edit) {
-	if len(p.Sites) == 0 || !p.Scan.hasMarks() {
-		return
-	}
-	for i := range p.Scan.Object.Sections {
-		if p.Scan.Object.Sections[i].Name == UnconvertedSection {
-			e.Empty(i)
-		}
-	}
-}
 
 // OperandsAt returns the operands of marked nops, of those of the given places that have an
 // entry in OperandsSection. They stay there when an object is converted.
@@ -206,7 +177,7 @@ func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
 	for _, a := range at {
 		found[a] = nil
 	}
-	if err := found.find(s.Object, s.Machine); err != nil {
+	if err := s.findOperands(found); err != nil {
 		return nil, err
 	}
 	texts := map[image.Addr]string{}

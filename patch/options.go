@@ -2,8 +2,13 @@ package patch
 
 import (
 	"cmp"
+	"debug/elf"
+	"slices"
+	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
 )
 
@@ -70,4 +75,96 @@ func (opts Options) MayHaveNotes() bool { return opts.HasNotes() || opts.AutoSta
 // boundary tracing owns each return. So the first byte of a site has to be a NOP of one byte.
 func (opts Options) armable() bool {
 	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
+}
+
+// Target is what a relocatable object is made for, as far as the usual reader of its probes
+// depends on it.
+type Target uint8
+
+const (
+	// LinuxProgram is an object for programs and libraries, whose probes the tracers of Linux find
+	// by notes. Objects of systems that have no OSABI of their own count as this, too.
+	LinuxProgram Target = iota
+	// LinuxKernel is an object for the kernel or a module. No kernel reads notes, and none
+	// raises semaphores.
+	LinuxKernel
+	// FreeBSD is an object for FreeBSD, by the OSABI of its header.
+	FreeBSD
+)
+
+// kernelSections are the sections that compilers, macros and objtool make in objects of Linux
+// kernels. Names that end in a dash are beginnings of names.
+var kernelSections = []string{
+	".modinfo", "__ksymtab-", "___ksymtab-", "__ksymtab_strings", ".export_symbol", ".gnu.linkonce.this_module",
+	"__mcount_loc", ".orc_unwind", ".orc_unwind_ip", ".orc_header", ".return_sites", ".retpoline_sites", ".call_sites",
+	".ibt_endbr_seal", ".discard.addressable", ".discard.reachable", ".discard.unreachable", ".discard.annotate_insn",
+	".altinstructions", "__bug_table", "__jump_table", "__ex_table", ".smp_locks", ".static_call_sites", "__versions",
+}
+
+// TargetOf returns what an object is made for. Code for a kernel that shows no sign of it counts
+// as a program's.
+func TargetOf(o *elfreloc.Object) Target {
+	if o.OSABI() == elf.ELFOSABI_FREEBSD {
+		return FreeBSD
+	}
+	if HasKernelSections(o) {
+		return LinuxKernel
+	}
+	if callsKernelThunk(o) {
+		return LinuxKernel
+	}
+	return LinuxProgram
+}
+
+// callsKernelThunk reports whether code returns through a function that another object defines
+// (-mfunction-return=thunk-extern), as that of kernels does.
+func callsKernelThunk(o *elfreloc.Object) bool {
+	m := machines.Lookup(o.ABI())
+	if m == nil || m.Traits().ReturnThunk.Symbol == "" {
+		return false
+	}
+	thunk := m.Traits().ReturnThunk.Symbol
+	if found, err := o.NamesContain([][]byte{[]byte(thunk)}); err != nil || !found {
+		return false
+	}
+	syms, err := o.Symbols()
+	for i := 0; err == nil && i < syms.Len(); i++ {
+		if sym := syms.At(i); sym.Name == thunk && sym.Section == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// HasKernelSections reports whether an object has sections that only objects of Linux kernels have.
+func HasKernelSections(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool {
+		return slices.ContainsFunc(kernelSections, func(name string) bool {
+			beginning, cut := strings.CutSuffix(name, "-")
+			return s.Name == name || cut && strings.HasPrefix(s.Name, beginning)
+		})
+	})
+}
+
+// For returns the options for an object of a target. They differ from opts if AutoLayout or
+// AutoStapsdt is set.
+func (opts Options) For(t Target) Options {
+	if opts.AutoLayout && t == FreeBSD {
+		opts.Layout.Format = linkerset.FreeBSD
+	}
+	if opts.AutoStapsdt {
+		if opts.Stapsdt = t == LinuxProgram; !opts.Stapsdt {
+			opts.Names.Guards = ""
+		}
+	}
+	opts.AutoLayout, opts.AutoStapsdt = false, false
+	return opts
+}
+
+// ForObject returns the options for an object: those for its target.
+func (opts Options) ForObject(o *elfreloc.Object) Options {
+	if !opts.AutoLayout && !opts.AutoStapsdt {
+		return opts
+	}
+	return opts.For(TargetOf(o))
 }

@@ -49,17 +49,6 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 	return f, probes
 }
 
-func TestAPlanWithRefusalsIsNotApplied(t *testing.T) {
-	p := planOf(t, "address.arm64-clang19-code.o", defaults())
-	e := expect.Value(p.Scan.Object.Edit())(t)
-	defer func() {
-		if recover() == nil || e.Changed() {
-			t.Error("the plan was applied")
-		}
-	}()
-	p.Apply(e)
-}
-
 func TestProbeObjectsTakeThePlaceOfStubs(t *testing.T) {
 	relative := defaults()
 	relative.Layout = linkerset.Layout{Format: linkerset.Relative}

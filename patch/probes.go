@@ -6,7 +6,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch/internal/probeobjects"
 )
 
 // probeFinder finds the probe object of each stub, and sees to it that no stub
@@ -19,13 +18,12 @@ import (
 // because tools strip local symbols. In C++ that of an inline function is one for
 // all objects, and the linker chooses whose: records go through its own symbol.
 type probeFinder struct {
-	ProbeObjects
+	*ProbeObjects
 	p      *Plan
 	e      *elfreloc.Edit
 	free   map[string]uint32                // the first undefined stub of each probe object
 	slots  map[string]uint32                // global probe objects that records use
-	global map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
-	locals map[localKey]linkerset.SymbolRef // and the local ones
+	chosen map[localKey]linkerset.SymbolRef // local probe objects that records use
 }
 
 type localKey struct {
@@ -40,7 +38,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		ProbeObjects: objects, p: p, e: e, slots: map[string]uint32{},
-		free: map[string]uint32{}, global: map[*Stub]linkerset.SymbolRef{}, locals: map[localKey]linkerset.SymbolRef{},
+		free: map[string]uint32{}, chosen: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.Name(s)]; !taken && !s.Defined {
@@ -51,76 +49,36 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 }
 
 // probeObjects finds the probe objects of stubs and guards, once for a plan.
-func (p *Plan) probeObjects() (ProbeObjects, error) {
+func (p *Plan) probeObjects() (*ProbeObjects, error) {
 	if p.objects == nil {
-		objects, err := p.Scan.ProbeObjects(p.Options.ProbePrefix)
-		if err != nil {
-			return objects, err
+		var err error
+		if p.objects, err = p.Scan.ProbeObjects(p.Options.ProbePrefix); err != nil {
+			return nil, err
 		}
-		p.objects = &objects
 	}
-	return *p.objects, nil
+	return p.objects, nil
 }
-
-// ProbeObjects are the probe objects of an object's stubs and guards.
-type ProbeObjects struct {
-	prefix  string // of their names
-	objects *probeobjects.Objects
-}
-
-// ProbeObjects finds the probe objects whose names are prefix and a probe's id.
-func (s *Scan) ProbeObjects(prefix string) (ProbeObjects, error) {
-	wanted := map[string]bool{}
-	for _, stub := range s.Stubs {
-		wanted[prefix+stub.ID] = true
-	}
-	for _, g := range s.Guards {
-		wanted[prefix+g.ID] = true
-	}
-	objects, err := probeobjects.Find(s.Object, prefix, wanted)
-	return ProbeObjects{prefix, objects}, err
-}
-
-// Name returns the name that the probe object of one of the scan's stubs has, wherever it
-// is.
-func (p ProbeObjects) Name(s *Stub) string { return p.prefix + s.ID }
-
-// Local reports whether records of a stub's sites name probe objects that are local
-// symbols of the object itself, and none of that name elsewhere.
-func (p ProbeObjects) Local(s *Stub) bool { return p.objects.HasLocal(p.Name(s)) }
 
 // probe returns what the record of a site names: the probe object.
 func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
-	if ref, ok := f.global[s.Stub]; ok {
-		return ref, nil
-	}
 	name := f.Name(s.Stub)
 	if f.Local(s.Stub) {
 		return f.local(s, name)
 	}
 	sym, ok := f.slots[name]
 	if !ok {
-		if sym, ok = f.objects.Global(name); !ok {
-			sym = f.takeSlot(name)
+		if sym, ok = f.globals[name]; !ok {
+			symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
+			if sym, ok = f.free[name]; ok {
+				f.e.SetSymbol(sym, symbol)
+			} else {
+				sym = f.e.AddSymbol(symbol)
+			}
 		}
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	ref := linkerset.SymbolRef{Sym: sym}
-	f.global[s.Stub] = ref
-	return ref, nil
-}
-
-// takeSlot makes the symbol of a probe object, in the slot of its first stub
-// that has no other use.
-func (f *probeFinder) takeSlot(name string) uint32 {
-	symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
-	slot, ok := f.free[name]
-	if !ok {
-		return f.e.AddSymbol(symbol)
-	}
-	f.e.SetSymbol(slot, symbol)
-	return slot
+	return linkerset.SymbolRef{Sym: sym}, nil
 }
 
 // local chooses among the local probe objects of one name: that of the site's
@@ -132,26 +90,22 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.SymbolRef, error) {
 	}
 	function, _ := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset)
 	key := localKey{name, function.Symbol}
-	if ref, ok := f.locals[key]; ok {
+	if ref, ok := f.chosen[key]; ok {
 		return ref, nil
 	}
-	symbol, global, ok := f.objects.Local(name, function)
-	if !ok {
+	object := f.choose(function, f.locals[name])
+	if object == nil {
 		return linkerset.SymbolRef{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
 			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
 	}
-	syms, err := f.p.Scan.Object.Symbols()
-	if err != nil {
-		return linkerset.SymbolRef{}, err
-	}
-	object := syms.At(symbol)
-	ref := linkerset.SymbolRef{Sym: uint32(symbol)}
-	if global {
+	ref := linkerset.SymbolRef{Sym: uint32(object.symbol)}
+	if object.global {
 		f.hide(ref.Sym)
 	} else {
-		ref = linkerset.SymbolRef{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+		section, value := f.p.Scan.symbols().Place(object.symbol)
+		ref = linkerset.SymbolRef{Sym: f.e.SectionSymbol(section), Addend: int64(value)}
 	}
-	f.locals[key] = ref
+	f.chosen[key] = ref
 	return ref, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"sdtconvert/arch"
@@ -66,6 +67,9 @@ type Scan struct {
 // relocations in a format that is not supported, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
+	if _, err := o.Symbols(); err != nil {
+		return nil, err
+	}
 	if err := s.findGuards(n.Guards); err != nil {
 		return nil, err
 	}
@@ -75,18 +79,19 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if len(s.Stubs) == 0 {
 		return s, nil
 	}
-	for _, sec := range o.UnknownRelocations() {
-		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
-			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(o.Sections[sec].Type), o.Sections[target].Name))
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if target := int(sec.Info); sec.UnknownRelocations() && target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
+			return nil, o.SectionError(i, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(sec.Type), o.Sections[target].Name))
 		}
 	}
 	rels, err := o.RelocSections()
 	if err != nil {
 		return nil, err
 	}
-	stubs, wanted, err := s.stubsBySymbol()
-	if err != nil {
-		return nil, err
+	stubs, wanted := make(map[uint32]*Stub, len(s.Stubs)), make([]bool, s.symbols().Len())
+	for _, stub := range s.Stubs {
+		stubs[stub.Symbol], wanted[stub.Symbol] = stub, true
 	}
 	for i := range rels {
 		if err := s.findReferences(&rels[i], stubs, wanted); err != nil {
@@ -98,10 +103,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 }
 
 func (s *Scan) findStubs(m *matcher) error {
-	syms, err := s.Object.Symbols()
-	if err != nil {
-		return err
-	}
+	syms := s.symbols()
 	if s.Machine != nil && s.Machine.Traits().ReturnThunk.Symbol != "" {
 		thunk := s.Machine.Traits().ReturnThunk.Symbol
 		for _, sym := range syms.WithPrefix(thunk) {
@@ -129,17 +131,10 @@ func (s *Scan) findStubs(m *matcher) error {
 	return nil
 }
 
-// stubsBySymbol returns the stubs by their symbols, and by each symbol whether it is a stub.
-func (s *Scan) stubsBySymbol() (stubs map[uint32]*Stub, wanted []bool, err error) {
-	syms, err := s.Object.Symbols()
-	if err != nil {
-		return nil, nil, err
-	}
-	stubs, wanted = make(map[uint32]*Stub, len(s.Stubs)), make([]bool, syms.Len())
-	for _, stub := range s.Stubs {
-		stubs[stub.Symbol], wanted[stub.Symbol] = stub, true
-	}
-	return stubs, wanted, nil
+// symbols returns the symbols of the object, which Find has read.
+func (s *Scan) symbols() *elfreloc.Symbols {
+	syms, _ := s.Object.Symbols()
+	return syms
 }
 
 // fixAddress is what to do about a reference other than a call.
@@ -201,32 +196,21 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 }
 
 // mappings returns what mapping symbols say of the sections that hold calls.
-func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
-	letters := s.Machine.Traits().Mapping
-	if letters == "" {
-		return nil, nil
-	}
-	maps := map[int]*[]arch.Mapping{}
-	last := 0 // the section of the last call, and then of the last symbol
+func (s *Scan) mappings() (map[int][]arch.Mapping, error) {
+	maps := map[int][]arch.Mapping{}
+	last := 0 // the section of the last call
 	for i := range s.Calls {
 		if target := s.Calls[i].Relocs.Target; target != last {
-			maps[target], last = new([]arch.Mapping), target
+			maps[target], last = nil, target
 		}
 	}
-	into := maps[last]
-	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
-		if section != last {
-			into, last = maps[section], section
+	err := s.Object.EachMapping(s.Machine.Traits().Mapping, func(section int, off uint64, letter byte) {
+		if m, ok := maps[section]; ok {
+			maps[section] = append(m, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 		}
-		if into == nil {
-			return
-		}
-		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 	})
 	for _, m := range maps {
-		if !slices.IsSortedFunc(*m, compareMappings) { // as assemblers write them
-			slices.SortStableFunc(*m, compareMappings)
-		}
+		sortStable(m, compareMappings)
 	}
 	return maps, err
 }
@@ -260,13 +244,15 @@ func (s *Scan) attributes() ([]byte, error) {
 // compareMappings sorts by offset. At equal offsets code is behind data: the piece before is empty, and the last entry
 // counts.
 func compareMappings(a, b arch.Mapping) int {
-	isCode := func(m arch.Mapping) int {
-		if m.Encoding == arch.Data {
-			return 0
-		}
-		return 1
+	switch {
+	case a.Offset != b.Offset:
+		return cmp.Compare(a.Offset, b.Offset)
+	case (a.Encoding == arch.Data) == (b.Encoding == arch.Data):
+		return 0
+	case a.Encoding == arch.Data:
+		return -1
 	}
-	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
+	return 1
 }
 
 // Functions returns the object's table of functions, made once.
@@ -305,11 +291,10 @@ type Guard struct {
 
 // findGuards finds the semaphores of guards.
 func (s *Scan) findGuards(prefix string) error {
-	syms, err := s.Object.Symbols()
-	if err != nil || prefix == "" {
-		return err
+	if prefix == "" {
+		return nil
 	}
-	for i, sym := range syms.WithPrefix(prefix) {
+	for i, sym := range s.symbols().WithPrefix(prefix) {
 		if id := sym.Name[len(prefix):]; id != "" {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
@@ -318,4 +303,33 @@ func (s *Scan) findGuards(prefix string) error {
 		}
 	}
 	return nil
+}
+
+// Reference is a relocation against a stub in a section that is loaded. It applies to
+// Reloc.Offset of section Relocs.Target.
+type Reference struct {
+	Relocs *elfreloc.RelocSection
+	Index  int                   // of the relocation in Relocs
+	Reloc  elfreloc.Relocation   // the relocation itself
+	Paired []elfreloc.Relocation // the relocations behind it, at the same offset
+	Stub   *Stub
+}
+
+// addr returns the address of the relocated field.
+func (r *Reference) addr() elfreloc.Addr {
+	return elfreloc.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
+}
+
+// callsIn returns the references of code in a section.
+func (s *Scan) callsIn(section int) []Reference {
+	first := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target >= section })
+	end := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target > section })
+	return s.Calls[first:end]
+}
+
+// hasMarks reports whether a reference of code is a relocation that does nothing, as it marks
+// NOPs.
+func (s *Scan) hasMarks() bool {
+	none := s.Machine.Traits().None
+	return slices.ContainsFunc(s.Calls, func(r Reference) bool { return r.Reloc.Type == none })
 }

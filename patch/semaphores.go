@@ -5,7 +5,9 @@ package patch
 // object have one, and where it comes from, is planned here.
 
 import (
+	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -123,20 +125,9 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	return s, nil
 }
 
-// len returns the number of semaphores that the object uses or gets.
-func (p *objectSemaphores) len() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.all)
-}
-
 // useNamed makes the semaphores use the symbols that have their names.
 func (p *objectSemaphores) useNamed() error {
-	syms, err := p.plan.Scan.Object.Symbols()
-	if err != nil {
-		return err
-	}
+	syms := p.plan.Scan.symbols()
 	for i := 1; i < syms.Len(); i++ {
 		sym := syms.At(i)
 		s := p.byName[sym.Name]
@@ -153,16 +144,12 @@ func (p *objectSemaphores) useNamed() error {
 // useSymbol makes a semaphore use a symbol of the object. ld -r can leave several: of guards that have been renamed beside
 // others, or references beside a definition. The definition that linkers keep is used.
 func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error {
-	syms, err := p.plan.Scan.Object.Symbols()
-	if err != nil {
-		return err
-	}
-	sym := syms.At(int(i))
-	if fault := p.misuse(syms, s, i, &sym); fault != "" {
+	sym := p.plan.Scan.symbols().At(int(i))
+	if fault := p.misuse(s, i, &sym); fault != "" {
 		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
 	s.alreadyNamed = s.alreadyNamed || hasName
-	better, err := p.isBetter(syms, s, i)
+	better, err := p.isBetter(s, sym.Section)
 	switch {
 	case err != nil:
 		return err
@@ -178,7 +165,7 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error
 }
 
 // misuse says what keeps a symbol from being that of a semaphore, "" for nothing.
-func (p *objectSemaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym *elfreloc.Symbol) string {
+func (p *objectSemaphores) misuse(s *semaphore, i uint32, sym *elfreloc.Symbol) string {
 	switch {
 	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.plan.Scan.Object.Sections[sym.Section].Executable():
 		return "code"
@@ -190,27 +177,27 @@ func (p *objectSemaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32
 		return "local"
 	case sym.Section == elfreloc.SectionAbs:
 		return "absolute"
-	case s.defined && sym.Section != 0 && !(p.isOurs(syms, s.symbol) && p.isOurs(syms, i)):
-		return fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
+	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
+		return fmt.Sprintf("defined beside %q", p.plan.Scan.symbols().Name(int(s.symbol)))
 	}
 	return ""
 }
 
-// isBetter reports whether another symbol is to be that of a semaphore instead of the one
+// isBetter reports whether another symbol, defined in a section, is to be that of a semaphore instead of the one
 // it has. Of two definitions each is in a COMDAT group, which now get the same name: so
 // linkers drop the second group, and what it defines.
-func (p *objectSemaphores) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint32) (bool, error) {
-	section := syms.At(int(i)).Section
+func (p *objectSemaphores) isBetter(s *semaphore, section int) (bool, error) {
 	if section == 0 || !s.defined {
 		return section != 0, nil
 	}
 	groups, err := p.plan.Scan.Object.Groups()
-	return groups[section] < groups[syms.At(int(s.symbol)).Section], err
+	used, _ := p.plan.Scan.symbols().Place(int(s.symbol))
+	return groups[section] < groups[used], err
 }
 
 // isOurs reports whether guards or conversions have defined a semaphore.
-func (p *objectSemaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
-	sym := syms.At(int(i))
+func (p *objectSemaphores) isOurs(i uint32) bool {
+	sym := p.plan.Scan.symbols().At(int(i))
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 
@@ -240,7 +227,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		var err error
 		sym := s.symbol
 		switch {
-		case s.wanted(&p.plan.Options):
+		case !s.defined && (s.tested || s.hasNote && p.plan.Options.Semaphores == All): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			use(e, s)
@@ -256,11 +243,6 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		s.added = sym
 	}
 	return nil
-}
-
-// wanted reports whether the object has to define a semaphore.
-func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.hasNote && o.Semaphores == All)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in
@@ -285,4 +267,48 @@ func (p *objectSemaphores) symbol(id string) (sym uint32, name string) {
 	}
 	s := p.byID[id]
 	return s.added, strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
+}
+
+// GuardedSection is the name of the sections that tie probes to guards of other names: pairs of strings, each an id
+// with "_" before it, of a probe and of its guard. docs/records.md is the contract with what writes it.
+const GuardedSection = ".sdt_guards"
+
+// guardsOfProbes returns the id of the guard of each probe that is tied to one.
+func guardsOfProbes(o *elfreloc.Object) (map[string]string, error) {
+	guards := map[string]string{}
+	for i := range o.Sections {
+		if s := &o.Sections[i]; s.Name != GuardedSection || !s.InFile() {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		for at := 0; at < len(data); {
+			probe, guard, size, err := guardedPair(data[at:])
+			if err == nil && guards[probe] != "" && guards[probe] != guard {
+				err = fmt.Errorf("the probe %s has the guards %s and %s, want one", probe, guards[probe], guard)
+			}
+			if err != nil {
+				return nil, o.OffsetError(i, uint64(at), err)
+			}
+			guards[probe] = guard
+			at += size
+		}
+	}
+	return guards, nil
+}
+
+// guardedPair reads a pair, and returns its size in bytes.
+func guardedPair(data []byte) (probe, guard string, size int, err error) {
+	var ids [2]string
+	for i := range ids {
+		text, rest, ended := bytes.Cut(data[size:], []byte{0})
+		id, ok := bytes.CutPrefix(text, []byte("_"))
+		if !ended || !ok || len(id) == 0 {
+			return "", "", 0, errors.New(`want pairs of strings, each "_" and an id`)
+		}
+		ids[i], size = string(id), len(data)-len(rest)
+	}
+	return ids[0], ids[1], size, nil
 }

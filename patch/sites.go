@@ -58,7 +58,11 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = p.operands.lookup(ref.addr())
+		if text := p.operands[ref.addr()]; text != nil {
+			operands = *text
+		} else {
+			err = arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
+		}
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -97,21 +101,18 @@ func (p *planner) sort() {
 	sites := p.Sites[:0]
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		if n := len(sites); n > 0 && overlap(&sites[n-1], s) {
+		if n := len(sites); n > 0 && sites[n-1].Relocs.Target == s.Relocs.Target {
 			last := &sites[n-1]
-			p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.Change.Site.Offset, last.Stub.Name))
-			continue
+			site := &last.Change.Site
+			if s.Change.Site.Offset < site.Offset+uint64(len(site.Code)) {
+				p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", site.Offset, last.Stub.Name))
+				continue
+			}
 		}
 		sites = append(sites, *s)
 	}
 	p.Sites = sites
 	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
-}
-
-// overlap reports whether a site shares bytes with the one before it.
-func overlap(before, s *Site) bool {
-	site := &before.Change.Site
-	return before.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < site.Offset+uint64(len(site.Code))
 }
 
 // refuse notes what is refused: once, where it is the whole object that does not fit.
@@ -145,16 +146,13 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return nil, err
-	}
+	syms := p.Scan.symbols()
 	wanted := make([]bool, syms.Len())
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		wanted[i] = syms.Name(i) == p.Thunk
 	}
 	var found []elfreloc.Relocation
-	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
+	err := p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
 		if wanted[r.Sym] {
 			found = append(found, r)
 		}
@@ -171,7 +169,7 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 // textReader reads the text of sections, of which it keeps the last.
 type textReader struct {
 	object     *elfreloc.Object
-	maps       map[int]*[]arch.Mapping // by section, of those that hold calls
+	maps       map[int][]arch.Mapping // by section, of those that hold calls
 	attributes []byte
 	section    int // of text
 	text       arch.Text
@@ -187,9 +185,6 @@ func (t *textReader) read(section int) (arch.Text, error) {
 	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes}
-	if m := t.maps[section]; m != nil {
-		t.text.Map = *m
-	}
+	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes, Map: t.maps[section]}
 	return t.text, nil
 }

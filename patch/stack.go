@@ -45,10 +45,7 @@ func (c *stackChecks) readRows() {
 		return
 	}
 	c.rows = map[int][]unwind.Row{}
-	syms, err := c.scan.Object.Symbols()
-	if err != nil {
-		return
-	}
+	syms := c.scan.symbols()
 	for i := 1; i < syms.Len(); i++ {
 		if s := syms.At(i); s.Defined() && s.Type == elf.STT_FUNC && s.Size > 0 {
 			c.rows[s.Section] = append(c.rows[s.Section], unwind.Row{At: s.Value, Function: s.Value, End: s.Value + s.Size})
@@ -103,13 +100,12 @@ func (f frames) Code(frame arch.Frame) []byte {
 
 func (f frames) Callee(operand uint64) (symbol string, code []byte) {
 	o := f.scan.Object
-	syms, err := o.Symbols()
-	if err != nil || f.readSymbols() != nil {
+	if f.readSymbols() != nil {
 		return "", nil
 	}
 	section, to := f.section, uint64(0)
 	if index, ok := f.symbols[operand]; ok {
-		s := syms.At(int(index))
+		s := f.scan.symbols().At(int(index))
 		if symbol = s.Name; s.Section <= 0 || s.Type == elf.STT_SECTION {
 			return symbol, nil
 		}

@@ -98,12 +98,14 @@ func (c *Collection) Begin() ([]elfreloc.Extent, error) {
 	w := &layout{a: c.edit.a}
 	w.data([]byte(magic))
 	if c.edit.a.index != nil {
-		if err := c.writeIndex(w); err != nil {
+		w.at = c.edit.a.index.header
+		if err := w.writeIndex(c.edit, c.setHeaders); err != nil {
 			return nil, err
 		}
 	}
 	if c.names.Len() > 0 {
-		w.data([]byte(c.namesHeader()))
+		// Only its size is filled in.
+		w.data(fmt.Appendf(nil, "%-*s%-*d%s", sizeStart, "//", sizeEnd-sizeStart, c.names.Len()+c.names.Len()&1, trailer))
 		w.data([]byte(c.names.String()))
 		w.even()
 	}
@@ -115,33 +117,6 @@ func (c *Collection) Take() []elfreloc.Extent { return c.layout.take() }
 
 // End returns what follows the last member: nothing.
 func (c *Collection) End() []elfreloc.Extent { return c.Take() }
-
-// namesHeader returns the header of the table of long names: only its size is filled in.
-func (c *Collection) namesHeader() string {
-	return fmt.Sprintf("%-*s%-*d%s", sizeStart, "//", sizeEnd-sizeStart, c.names.Len()+c.names.Len()&1, trailer)
-}
-
-func (c *Collection) writeIndex(w *layout) error {
-	a := c.edit.a
-	t, data, err := c.edit.newIndex(c.setHeaders)
-	if err != nil {
-		return err
-	}
-	header, err := a.read(t.header, headerSize)
-	if err != nil {
-		return err
-	}
-	if err := a.setSize(header, t.header, int64(len(data))); err != nil {
-		return err
-	}
-	if t.wide {
-		copy(header, wideName)
-	}
-	w.data(header)
-	w.data(data)
-	w.even()
-	return nil
-}
 
 // setHeaders sets where the headers are, behind an index of so many bytes.
 func (c *Collection) setHeaders(entries []entry, size int64) error {

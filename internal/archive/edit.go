@@ -1,9 +1,10 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-
+	"math"
 	"slices"
 
 	"sdtconvert/elfreloc"
@@ -56,7 +57,22 @@ func (e *Edit) Replace(m *Member, c Change) error {
 		return fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
 	}
 	e.addChange(m, c)
-	return e.layout.member(m, c.Output)
+	w := &e.layout
+	if err := w.header(m.Header, m.Start, c.Output.Size); err != nil {
+		return err
+	}
+	w.at = m.Next
+	if e.a.Thin {
+		return nil
+	}
+	for _, x := range c.Output.Extents {
+		if x.Data == nil && x.From == nil {
+			x.Src += m.Start
+		}
+		w.emit(x)
+	}
+	w.even()
+	return nil
 }
 
 // addChange adds a change for the index alone.
@@ -85,7 +101,7 @@ func (e *Edit) Begin() ([]elfreloc.Extent, error) {
 		return nil, nil
 	}
 	w := &layout{a: e.a}
-	err := w.writeIndex(e)
+	err := w.writeIndex(e, e.moveHeaders)
 	return w.extents, err
 }
 
@@ -176,44 +192,17 @@ func (a *Archive) setSize(header []byte, off, size int64) error {
 	return nil
 }
 
-// member lays out a member that changes.
-func (w *layout) member(m *Member, out *elfreloc.Output) error {
-	if err := w.header(m.Header, m.Start, out.Size); err != nil {
-		return err
-	}
-	w.at = m.Next
-	if w.a.Thin {
-		return nil
-	}
-	for _, x := range out.Extents {
-		if x.Data == nil && x.From == nil {
-			x.Src += m.Start
-		}
-		w.emit(x)
-	}
-	w.even()
-	return nil
-}
-
-// grows is by how much a change makes the archive longer.
-func (e *Edit) grows(c *change) int64 {
-	if e.a.Thin {
-		return 0
-	}
-	end := c.Start + c.size
-	return end + end&1 - c.Next
-}
-
-// writeIndex lays the index out. How long it is has a say in where the members are.
-func (w *layout) writeIndex(e *Edit) error {
-	t, data, err := e.newIndex(e.moveHeaders)
+// writeIndex lays the index out. setHeaders sets where the headers of the entries will be, for an index of so many
+// bytes.
+func (w *layout) writeIndex(e *Edit, setHeaders func(entries []entry, size int64) error) error {
+	t, data, err := e.newIndex(setHeaders)
 	if err != nil {
 		return err
 	}
 	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
 		return err
 	}
-	if t.wide && !w.a.index.wide {
+	if t.wide && !e.a.index.wide {
 		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
 	}
 	w.data(data)
@@ -224,8 +213,7 @@ func (w *layout) writeIndex(e *Edit) error {
 // wideName is the name of an index of 64 bits, as a header has it.
 const wideName = "/SYM64/         "
 
-// newIndex makes the index for the new archive. setHeaders sets where the headers of
-// the entries will be, for an index of so many bytes.
+// newIndex makes the index for the new archive.
 func (e *Edit) newIndex(setHeaders func(entries []entry, size int64) error) (*table, []byte, error) {
 	t, err := e.a.readIndex()
 	if err != nil {
@@ -256,4 +244,100 @@ func (e *Edit) newIndex(setHeaders func(entries []entry, size int64) error) (*ta
 		err = e.a.errorf(t.header, "the symbol index %w", err)
 	}
 	return t, data, err
+}
+
+// update changes what members define. A symbol that was not in the index before,
+// although it was defined, is left out again: the index's maker had reasons.
+func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
+	byHeader := make(map[uint64]*change, len(e.changes))
+	for i := range e.changes {
+		if c := &e.changes[i]; c.renames() {
+			byHeader[uint64(c.Header)] = c
+		}
+	}
+	if len(byHeader) == 0 {
+		return entries, false
+	}
+	listed, hasEntries := map[entry]bool{}, map[*change]bool{} // what the index had of those that change
+	for _, x := range entries {
+		if c := byHeader[x.header]; c != nil {
+			listed[x], hasEntries[c] = true, true
+		}
+	}
+	added := map[*change]bool{}
+	add := func(c *change) {
+		if added[c] {
+			return
+		}
+		added[c] = true
+		defined := make(map[string]bool, len(c.before))
+		for _, name := range c.before {
+			defined[name] = true
+		}
+		for _, name := range c.after {
+			if x := (entry{name, uint64(c.Header)}); c.beforeUnknown || listed[x] || !defined[name] {
+				updated = append(updated, x)
+			}
+		}
+	}
+	passed := 0
+	addBefore := func(header uint64) { // those of members that had none
+		for ; passed < len(e.changes) && uint64(e.changes[passed].Header) < header; passed++ {
+			if c := &e.changes[passed]; c.renames() && !hasEntries[c] {
+				add(c)
+			}
+		}
+	}
+	for _, x := range entries {
+		addBefore(x.header)
+		c := byHeader[x.header]
+		if c != nil {
+			add(c)
+		}
+		// What is in the index for an unknown reason stays.
+		if c == nil || !c.beforeUnknown && !slices.Contains(c.before, x.name) {
+			updated = append(updated, x)
+		}
+	}
+	addBefore(math.MaxUint64)
+	return updated, true
+}
+
+// renames reports whether a change may be one of symbols.
+func (c *change) renames() bool { return c.beforeUnknown || !slices.Equal(c.before, c.after) }
+
+// moveHeaders moves the offsets to where members will be, for an index of so many bytes.
+func (e *Edit) moveHeaders(entries []entry, size int64) error {
+	x := e.a.index
+	first := x.start + size + (x.start+size)&1 - e.Gap()
+	grows := first
+	ends := make([]int64, len(e.changes)) // by how much all up to each grow
+	for i := range e.changes {
+		if c := &e.changes[i]; !e.a.Thin {
+			end := c.Start + c.size
+			grows += end + end&1 - c.Next
+		}
+		ends[i] = grows
+	}
+	last, by := uint64(0), int64(0) // a member's symbols stand together
+	for i := range entries {
+		x := &entries[i]
+		if i > 0 && x.header == last {
+			x.header = uint64(int64(last) + by)
+			continue
+		}
+		if x.header < uint64(e.a.first) || x.header >= uint64(e.a.size) {
+			return fmt.Errorf("says that %q is at offset %#x, where no member is; run ranlib", x.name, x.header)
+		}
+		k, same := slices.BinarySearchFunc(e.changes, int64(x.header), func(c change, at int64) int { return cmp.Compare(c.Header, at) })
+		if !same && k > 0 && int64(x.header) < e.changes[k-1].Next {
+			return fmt.Errorf("says that %q is at offset %#x, within another member; run ranlib", x.name, x.header)
+		}
+		last, by = x.header, first
+		if k > 0 {
+			by = ends[k-1]
+		}
+		x.header = uint64(int64(x.header) + by)
+	}
+	return nil
 }

@@ -232,18 +232,12 @@ func (t *table) writeBSD() []byte {
 	}
 	length := len(out.raw) - names
 	out.raw = pad(out.raw, t.align)
-	if t.padCounts() {
+	// The length of names has the padding behind them in it, but for LLVM's ar.
+	if _, old, ok := t.partsBSD(); ok && old.end == int64(len(t.raw)) && bytes.HasSuffix(t.raw, []byte{0, 0}) {
 		length = len(out.raw) - names
 	}
 	out.put(names-w, uint64(length))
 	return out.raw
-}
-
-// padCounts reports whether the length of an index's names has the padding behind
-// them in it. LLVM's ar leaves it out, others do not.
-func (t *table) padCounts() bool {
-	_, names, ok := t.partsBSD()
-	return ok && names.end == int64(len(t.raw)) && bytes.HasSuffix(t.raw, []byte{0, 0})
 }
 
 func pad(b []byte, align int) []byte {

@@ -64,7 +64,7 @@ func describeSite(stub *patch.Stub, form arch.Form) string {
 }
 
 // use notes that the object needs a stub's probe.
-func (c *fileChecker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
+func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) error {
 	if err := c.stubSite(stub.ID, at); err != nil {
 		return err
 	}

@@ -2,9 +2,14 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"slices"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
 )
 
@@ -31,24 +36,39 @@ func (c *Converter) convertArchive(in *input.File, target string, r *Result) err
 // convertRegular converts members inside of their archive.
 func (c *Converter) convertRegular(a *input.Archive, target string, r *Result) error {
 	e := a.Edit()
-	var lines bytes.Buffer
-	s := c.stream(a.File, target, e)
-	defer s.discard()
-	err := c.convertMembers(a, r, func(m *member) error {
+	return c.writeArchive(a, target, r, e, func(m *member) error {
 		if m.output == nil {
 			return nil
 		}
+		return e.Replace(m.src.Member, m.change)
+	})
+}
+
+// writeArchive converts the members of an archive, has add lay out what becomes of each, and writes the new
+// archive, or what stays as it is if add has laid out nothing.
+func (c *Converter) writeArchive(a *input.Archive, target string, r *Result, l layout, add func(m *member) error) error {
+	var lines bytes.Buffer
+	s := &stream{Converter: c, layout: l, in: a.File, target: target}
+	defer func() { s.file.Discard() }()
+	changed := a.Thin
+	err := c.convertMembers(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
-		if err := e.Replace(m.src.Member, m.change); err != nil {
+		if err := add(m); err != nil {
 			return err
 		}
-		s.add(e.Take())
-		return nil
+		if extents := l.Take(); len(extents) > 0 {
+			s.add(extents)
+			changed = true
+		}
+		if !a.Thin || s.err != nil {
+			return nil // the members end with it
+		}
+		return m.src.File.CheckUnchanged()
 	}, s.failure)
 	switch {
 	case err != nil:
 		return err
-	case !e.Changed():
+	case !changed:
 		return c.write(a.File, target, nil)
 	}
 	if err := s.finish(); err != nil {
@@ -61,6 +81,7 @@ func (c *Converter) convertRegular(a *input.Archive, target string, r *Result) e
 // layout is a new archive that is laid out member by member, with its beginning last.
 type layout interface {
 	Gap() int64
+	Take() []elfreloc.Extent
 	Begin() ([]elfreloc.Extent, error)
 	End() []elfreloc.Extent
 }
@@ -74,10 +95,6 @@ type stream struct {
 	target string
 	file   *replace.Stream // nil before the first member
 	err    error           // the first in writing it, after which nothing is written
-}
-
-func (c *Converter) stream(in *input.File, target string, l layout) *stream {
-	return &stream{Converter: c, layout: l, in: in, target: target}
 }
 
 // add writes what follows.
@@ -108,4 +125,69 @@ func (s *stream) finish() error {
 	return s.failure()
 }
 
-func (s *stream) discard() { s.file.Discard() }
+// errMemberReported says that a member cannot be converted. The result has the reason.
+var errMemberReported = errors.New("a member cannot be converted")
+
+// member is a member of an archive in memory.
+type member struct {
+	*conversion
+	src    *input.Source
+	change archive.Change // of a regular archive, where there is an output
+}
+
+// convertMembers converts all members in memory, and hands those that can be converted to work in their order, until one
+// cannot be: then it returns errMemberReported. It calls failure behind each batch, and stops at its error.
+func (c *Converter) convertMembers(a *input.Archive, r *Result, work func(m *member) error, failure func() error) error {
+	failed := false
+	err := a.Batches(func(batch []*input.Source) error {
+		var changed error
+		parallel.InOrder(len(batch), c.memberJobs, func(i int) *member { return c.convertMember(a, batch[i]) }, func(_ int, m *member) {
+			if m.err == nil && !failed {
+				m.err = work(m)
+			}
+			if errors.Is(m.err, input.ErrChanged) {
+				changed = m.err
+				return
+			}
+			failed = failed || m.err != nil
+			r.addConversion(m.conversion)
+			if m.err != nil {
+				r.addError(m.entry, m.err)
+			}
+		})
+		return cmp.Or(changed, failure())
+	})
+	if err == nil && failed {
+		err = errMemberReported
+	}
+	return err
+}
+
+// convertMember converts a member in memory.
+func (c *Converter) convertMember(a *input.Archive, src *input.Source) *member {
+	m := &member{conversion: c.convertSource(src), src: src}
+	if m.err == nil && m.output != nil && !a.Thin {
+		m.change, m.err = memberChange(a, m.src, m.object, m.output)
+	}
+	return m
+}
+
+// memberChange returns what becomes of a member that is converted, and of the symbols that it
+// defines.
+func memberChange(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.Output) (change archive.Change, err error) {
+	change.Output = out
+	if !a.HasIndex() {
+		return change, nil
+	}
+	if change.Before, err = archive.Symbols(o.Object); err != nil {
+		return change, err
+	}
+	after, err := elfreloc.Open(out.Reader(src), out.Size, src.Name)
+	if err != nil {
+		return change, err
+	}
+	if change.After, err = archive.Symbols(after); slices.Equal(change.Before, change.After) {
+		change.Before, change.After = nil, nil
+	}
+	return change, err
+}

@@ -39,14 +39,6 @@ func (r *Result) warn(err error) {
 	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
-// addMember takes in what became of a member, with its error.
-func (r *Result) addMember(result *conversion) {
-	r.addConversion(result)
-	if result.err != nil {
-		r.addError(result.entry, result.err)
-	}
-}
-
 // addConversion takes in what became of a file or a member in memory, but for its error.
 func (r *Result) addConversion(result *conversion) {
 	for _, err := range result.warnings {

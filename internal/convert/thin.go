@@ -192,12 +192,8 @@ func (t *thinChanges) tryFile(m *thinChange) (changed archive.Change, err error)
 
 // collect makes a regular archive of a thin one, with its members converted inside.
 func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
-	var lines bytes.Buffer
 	to := a.Collect()
-	s := c.stream(a.File, target, to)
-	defer s.discard()
-	err := c.convertMembers(a, r, func(m *member) error {
-		lines.Write(m.lines.Bytes())
+	return c.writeArchive(a, target, r, to, func(m *member) error {
 		name := filepath.Base(m.src.Member.Name)
 		if m.src.Inner != nil {
 			name = m.src.Inner.Name
@@ -206,22 +202,8 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := to.Add(m.src.Member, name, changed); err != nil {
-			return err
-		}
-		if s.add(to.Take()); s.err != nil {
-			return nil // the members end with it
-		}
-		return m.src.File.CheckUnchanged()
-	}, s.failure)
-	if err != nil {
-		return err
-	}
-	if err := s.finish(); err != nil {
-		return err
-	}
-	r.markWritten(lines.Bytes())
-	return nil
+		return to.Add(m.src.Member, name, changed)
+	})
 }
 
 // collected returns what a member of a thin archive becomes inside of a regular one.

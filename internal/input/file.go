@@ -13,7 +13,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
+
+	"sdtconvert/internal/paths"
 )
 
 // ErrChanged says that a file is no longer what was opened.
@@ -28,41 +31,26 @@ type File struct {
 	file *os.File
 }
 
-// Errors of Open for other files.
-var (
-	errDirectory  = errors.New("is a directory")
-	errNotRegular = errors.New("is not a regular file")
-)
-
-// Open opens a regular file.
-func Open(path string) (*File, error) {
-	file, info, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	return &File{file: file, Path: path, Info: info}, nil
-}
-
-// openRegular opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
+// Open opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
 // which means nothing to a regular file.
-func openRegular(path string) (*os.File, fs.FileInfo, error) {
+func Open(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil || info.Mode().IsRegular():
 	case info.IsDir():
-		err = &fs.PathError{Op: "open", Path: path, Err: errDirectory}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
 	default:
-		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return f, info, nil
+	return &File{file: f, Path: path, Info: info}, nil
 }
 
 // Size returns the length of the file in bytes.
@@ -81,14 +69,10 @@ func (f *File) CheckUnchanged() error {
 	if err != nil {
 		return err
 	}
-	if !f.isSame(info) {
+	if !os.SameFile(info, f.Info) || info.Size() != f.Size() || !info.ModTime().Equal(f.Info.ModTime()) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil
-}
-
-func (f *File) isSame(info fs.FileInfo) bool {
-	return os.SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
 }
 
 // ReadAtMost returns what a file holds, which may be no regular file. It is an error that the
@@ -104,4 +88,47 @@ func ReadAtMost(name string, mebibytes int64) ([]byte, error) {
 		err = fmt.Errorf("%s: has more than %d MiB", name, mebibytes)
 	}
 	return data, err
+}
+
+// Distinct removes files that are named twice, by whatever path. Two hard links
+// to one file are two files: converting one leaves the other as it is.
+func Distinct(files []string) ([]string, error) {
+	if len(files) < 2 {
+		return files, nil
+	}
+	type file struct{ directory, base string }
+	directories := map[string]string{} // where they lead: each is resolved once, however many files are in it
+	seen := make(map[file]bool, len(files))
+	out := make([]string, 0, len(files))
+	for _, name := range files {
+		real := name
+		if _, err := os.Readlink(name); err == nil { // which takes less time than lstat(2)
+			if target, err := filepath.EvalSymlinks(name); err == nil {
+				real = target
+			}
+		}
+		path, base := filepath.Split(real)
+		directory, known := directories[path]
+		if !known {
+			var err error
+			if directory, err = paths.Real(path); err != nil { // it leads nowhere, and is compared as it is written
+				directory, err = paths.Absolute(path)
+			}
+			if err != nil {
+				return nil, err
+			}
+			directories[path] = directory
+		}
+		if key := (file{directory, base}); !seen[key] {
+			seen[key] = true
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// SamePath reports whether two paths lead to the same name in the same directory.
+func SamePath(a, b string) (bool, error) {
+	both, err := Distinct([]string{a, b})
+	return len(both) == 1, err
 }

@@ -41,20 +41,11 @@ func CheckLTO(o *elfreloc.Object, names patch.Names) error {
 	if err != nil || code.Probes == 0 || code.Fat {
 		return err
 	}
-	refusal := &LTOError{What: code.Compiler.HoldsProbes(), Advice: code.Compiler.Advice()}
-	if code.Compiler == GCC {
-		refusal.Link = linkGCC
+	refusal := &LTOError{fmt.Sprintf("is %s link-time optimisation code that holds probes", code.Compiler), linkGCC, elseGCC}
+	if code.Compiler == LLVM {
+		refusal.Link, refusal.Advice = "", elseLLVM
 	}
 	return o.SectionError(code.Probes, refusal)
-}
-
-// checkBitcode refuses LLVM bitcode with probes.
-func (s *Source) checkBitcode(names patch.Names) error {
-	found, err := s.Mentions(names.StubTexts())
-	if err == nil && found {
-		err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
-	}
-	return err
 }
 
 // WarnFat returns a warning about the intermediate code of a fat object with probes, or nil: only
@@ -75,19 +66,6 @@ const (
 	LLVM Compiler = "LLVM"
 )
 
-// HoldsProbes says of an object that it holds intermediate code of the compiler with probes.
-func (c Compiler) HoldsProbes() string {
-	return fmt.Sprintf("is %s link-time optimisation code that holds probes", c)
-}
-
-// Advice returns what to do about its objects if no wrapper of a linker can convert them.
-func (c Compiler) Advice() string {
-	if c == LLVM {
-		return elseLLVM
-	}
-	return elseGCC
-}
-
 // LTOCode is the intermediate code of an object.
 type LTOCode struct {
 	Compiler Compiler // "" without such code
@@ -98,24 +76,18 @@ type LTOCode struct {
 // FindLTOCode finds intermediate code in an object, and looks for names of stubs in it. Beside
 // an error it says whether there is any.
 func FindLTOCode(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
-	if code, err = findIntermediate(o, names); err == nil && code.Compiler != "" {
-		code.Fat, err = isFat(o)
+	code, err = findIntermediate(o, names)
+	if err != nil || code.Compiler == "" || !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Executable() && s.InFile() }) {
+		return code, err
 	}
+	slim, err := o.NamesContain(slimSymbol)
+	code.Fat = err == nil && !slim
 	return code, err
 }
 
 // slimSymbol is the symbol of objects of GCC that lack machine code. A relocatable link may put
 // such an object together with machine code of other objects.
 var slimSymbol = [][]byte{[]byte("__gnu_lto_slim")}
-
-// isFat reports whether an object holds machine code for its intermediate code.
-func isFat(o *elfreloc.Object) (bool, error) {
-	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Executable() && s.InFile() && s.Size > 0 }) {
-		return false, nil
-	}
-	slim, err := o.NamesContain(slimSymbol)
-	return err == nil && !slim, err
-}
 
 func findIntermediate(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
 	for i := range o.Sections {

@@ -80,7 +80,11 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.ELF:
 		return s.object()
 	case typ == filetype.Bitcode:
-		if err := s.checkBitcode(names); err != nil {
+		found, err := s.Mentions(names.StubTexts())
+		if err == nil && found {
+			err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		return nil, ErrSkipped
@@ -125,4 +129,34 @@ func checkType(o *elfreloc.Object) error {
 		return fmt.Errorf("%s: is a core file, and not an object", o.Name)
 	}
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
+}
+
+// Names of FreeBSD's kernel: the variable that tracepoints of its own sys/sdt.h call
+// through, and the function that a provider puts into it when the provider is unloaded.
+const (
+	kernelProbeFunc = "sdt_probe_func"
+	kernelProbeStub = "sdt_probe_stub"
+)
+
+// HasKernelTracepoints reports whether an object or a module calls FreeBSD's probes as the
+// kernel's own header of versions 9 to 14 does, in place of stubs. Providers, which set the
+// variable of those calls, do not count, nor does the kernel, which defines it.
+func HasKernelTracepoints(o *elfreloc.Object) (bool, error) {
+	if found, err := o.NamesContain([][]byte{[]byte(kernelProbeFunc)}); err != nil || !found {
+		return false, err
+	}
+	symbols, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for i := range symbols.Len() {
+		switch symbols.Name(i) {
+		case kernelProbeStub:
+			return false, nil
+		case kernelProbeFunc:
+			found = symbols.At(i).Section == 0
+		}
+	}
+	return found, nil
 }

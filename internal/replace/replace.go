@@ -11,10 +11,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/paths"
 )
 
 // Writer writes files. It knows those that are not complete, so that whatever ends
@@ -54,7 +57,15 @@ func (w *Writer) Abandon() {
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
 	if w.TakeDescriptor != nil {
-		return w.writeUnnamed(path, in, out)
+		f, err := w.createUnnamed(path, out.Size)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := writeOutput(f, in, out); err != nil {
+			return err
+		}
+		return in.CheckUnchanged()
 	}
 	return w.write(path, 0o600, func(to *os.File) error { return writeOutput(to, in, out) },
 		func(t *temporary, target string) error { return t.replaceTarget(target, in) })
@@ -64,17 +75,11 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
 // file gets, or that of the file whose place it takes. Links and devices are
 // treated as File treats them.
 func (w *Writer) New(path string, data []byte) error {
-	return w.Create(path, func(to io.Writer) error {
+	contents := func(to *os.File) error {
 		_, err := to.Write(data)
 		return err
-	})
-}
-
-// Create is New for contents that a function writes, so that they need not be in memory.
-// The file that is replaced is whole until the function returns, which may read it. An
-// error of the function leaves that file as it is.
-func (w *Writer) Create(path string, contents func(to io.Writer) error) error {
-	return w.write(path, 0o666, func(to *os.File) error { return contents(to) }, func(t *temporary, target string) error {
+	}
+	return w.write(path, 0o666, contents, func(t *temporary, target string) error {
 		if old, err := os.Stat(target); err == nil {
 			if err := t.Chmod(old.Mode() & os.ModePerm); err != nil {
 				return err
@@ -136,15 +141,90 @@ func output(extents []elfreloc.Extent) *elfreloc.Output {
 	return out
 }
 
-// writeUnnamed is File for a file without a name.
-func (w *Writer) writeUnnamed(path string, in *input.File, out *elfreloc.Output) error {
-	f, err := w.createUnnamed(path, out.Size)
-	if err != nil {
+// Stream is an output that is written while its end is still being decided on, and its
+// beginning, which depends on all of it. It is for archives: no member is kept in
+// memory until the last one is known.
+type Stream struct {
+	writer *Writer
+	path   string // that is asked for
+	in     *input.File
+	temp   *temporary
+	target string // the regular file that is replaced, or made; "" for a device or a pipe
+	gap    int64  // bytes that are left for the beginning
+	size   int64  // of the gap and what was added
+}
+
+// Stream begins an output, made from in, that is to be written to path as File does, with
+// room for a beginning of so many bytes. Discard is called in any case.
+func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
+	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
+	if w.TakeDescriptor != nil {
+		f, err := w.createUnnamed(path, in.Size())
+		if err != nil {
+			return nil, err
+		}
+		s.target, s.temp = path, &temporary{File: f, writer: w, unnamed: true}
+	} else {
+		target, regular, err := resolve(path)
+		if err != nil {
+			return nil, err
+		}
+		if regular {
+			s.target = target
+		} else {
+			target = paths.Join(os.TempDir(), filepath.Base(target))
+		}
+		if s.temp, err = w.createTemp(target, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	_, err := s.temp.Seek(gap, io.SeekStart)
+	return s, s.named(err)
+}
+
+// Add writes what follows what was added before.
+func (s *Stream) Add(extents []elfreloc.Extent) error {
+	out := output(extents)
+	s.size += out.Size
+	return s.named(writeOutput(s.temp.File, s.in, out))
+}
+
+// named says of an error in writing the file what it was to become.
+func (s *Stream) named(err error) error {
+	if s.target == "" {
 		return err
 	}
-	defer f.Close()
-	if err := writeOutput(f, in, out); err != nil {
-		return err
+	return s.temp.withTargetName(err, s.target)
+}
+
+// Finish writes the beginning, and gives the file its name. Where the beginning does not
+// fit its gap, or the path stands for no regular file, all is copied once more.
+func (s *Stream) Finish(begin []elfreloc.Extent) error {
+	out := output(begin)
+	if s.target == "" || out.Size != s.gap {
+		rest, err := input.Open(s.temp.Name())
+		if err != nil {
+			return err
+		}
+		defer rest.Close()
+		return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.size - s.gap})))
 	}
-	return in.CheckUnchanged()
+	_, err := s.temp.Seek(0, io.SeekStart)
+	if err == nil {
+		err = writeOutput(s.temp.File, s.in, out)
+	}
+	switch {
+	case err == nil && s.temp.unnamed:
+		return s.in.CheckUnchanged()
+	case err == nil:
+		err = s.temp.replaceTarget(s.target, s.in)
+	}
+	return s.named(err)
+}
+
+// Discard removes the file unless it has its name.
+func (s *Stream) Discard() {
+	if s != nil {
+		s.temp.discard()
+	}
 }

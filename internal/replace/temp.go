@@ -24,12 +24,17 @@ type temporary struct {
 }
 
 func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error) {
-	w.begin()
+	if w.BeforeFirstFile != nil {
+		w.once.Do(w.BeforeFirstFile)
+	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	f, err := createUnused(target, mode)
+	if p, ok := err.(*fs.PathError); ok {
+		err = &DirectoryError{target, p.Err}
+	}
 	if err != nil {
-		return nil, directoryError(err, target)
+		return nil, err
 	}
 	w.tempFiles.Store(f.Name(), nil)
 	return &temporary{File: f, writer: w}, nil
@@ -69,14 +74,6 @@ func (e *DirectoryError) Unwrap() error { return e.Err }
 func IsReadOnly(err error) bool {
 	d := (*DirectoryError)(nil)
 	return errors.As(err, &d) && (errors.Is(d.Err, fs.ErrPermission) || errors.Is(d.Err, syscall.EROFS))
-}
-
-// directoryError returns a DirectoryError for an error in creating a temporary file.
-func directoryError(err error, target string) error {
-	if p, ok := err.(*fs.PathError); ok {
-		return &DirectoryError{target, p.Err}
-	}
-	return err
 }
 
 // withTargetName says of an error in writing the temporary file what it was to become.
@@ -150,13 +147,6 @@ func (t *temporary) discard() {
 	}
 	os.Remove(t.Name())
 	t.writer.tempFiles.Delete(t.Name())
-}
-
-// begin is called before a file is made.
-func (w *Writer) begin() {
-	if w.BeforeFirstFile != nil {
-		w.once.Do(w.BeforeFirstFile)
-	}
 }
 
 // resolve follows path to the file that is to be replaced, and reports whether

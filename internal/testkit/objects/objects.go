@@ -151,7 +151,6 @@ func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
 func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 	var result []byte
 	for _, x := range out.Extents {
-		at := len(result)
 		if x.Data != nil {
 			if int64(len(x.Data)) != x.Len {
 				return nil, fmt.Errorf("an extent of %d bytes holds %d", x.Len, len(x.Data))
@@ -168,15 +167,6 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 			return nil, fmt.Errorf("an extent of %d bytes at %d holds %d: %v", x.Len, x.Src, len(part), err)
 		}
 		result = append(result, part...)
-		if x.Rewrite == nil {
-			continue
-		}
-		for off := int64(0); off < x.Len; off += elfreloc.BlockSize {
-			end := min(off+elfreloc.BlockSize, x.Len)
-			if err := x.Rewrite(off, result[at+int(off):at+int(end)]); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if int64(len(result)) != out.Size {
 		return nil, fmt.Errorf("the extents are %d bytes, want %d", len(result), out.Size)

@@ -1,4 +1,4 @@
-package probeobjects
+package patch
 
 import "testing"
 

@@ -1,4 +1,4 @@
-package probeobjects
+package patch
 
 import (
 	"testing"
@@ -9,11 +9,11 @@ import (
 // clang names a function's own probe object after the function, as the symbol or
 // the source has it: clones and parts of the function use it too.
 func TestChooseLocalProbe(t *testing.T) {
-	candidates := []local{
+	candidates := []localObject{
 		{symbol: 1, function: "f", file: 9}, {symbol: 2, function: "g", file: 9},
-		{symbol: 3, function: "_ZL1hi.__uniq.12", file: 9}, {symbol: 4, function: "g", file: 10},
+		{symbol: 3, function: "_ZL1hi.__uniq.12", file: 9}, {symbol: 4, function: "g", file: 21},
 	}
-	f := &Objects{files: map[int]int{20: 9, 21: 10}}
+	f := &ProbeObjects{files: []int{9, 21}, firstGlobal: 30}
 	for _, c := range []struct {
 		function resolve.Function
 		want     int
