@@ -23,9 +23,9 @@ type ProbeSource interface {
 type probeInfo struct {
 	plan     *Plan
 	objects  *probeobjects.Objects
-	defined  *linkerset.Probes            // what probe objects say that this object defines
-	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
-	fault    error                        // of debug information
+	defined  *linkerset.Probes              // what probe objects say that this object defines
+	declared map[string][][]lines.Parameter // of stubs, by debug information; nil until it is asked
+	fault    error                          // of debug information
 }
 
 // probeInfo returns what is known of the probes of the object. It is made once for a plan:
@@ -64,7 +64,7 @@ func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
 
 // prototypes returns the parameters of stubs that debug information declares, by the
 // stub's name. With a fault they are those that were read before it.
-func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault error) {
+func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault error) {
 	if k.declared != nil {
 		return k.declared, k.fault
 	}
@@ -77,7 +77,7 @@ func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault e
 		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] })
 	}
 	if k.declared == nil {
-		k.declared = map[string][]lines.Parameter{}
+		k.declared = map[string][][]lines.Parameter{}
 	}
 	return k.declared, k.fault
 }
@@ -113,8 +113,8 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 // are, as debug information or the user's prototypes declare them.
 func (k *probeInfo) declaredSizes(s *Stub) (sizes []int, others []string) {
 	declarations, _ := k.prototypes() // its fault is a warning of the notes
-	if params, ok := declarations[s.Name]; ok {
-		for _, param := range params {
+	if prototypes, ok := declarations[s.Name]; ok {
+		for _, param := range prototypes[0] {
 			sizes, others = append(sizes, param.Size), append(others, param.Other)
 		}
 		return sizes, others

@@ -169,6 +169,9 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 		w.p.Warnings = append(w.p.Warnings, fault)
 		w.warned = true
 	}
-	params, ok := declared[s.Name]
-	return params, ok
+	prototypes, ok := declared[s.Name]
+	if !ok {
+		return nil, false
+	}
+	return prototypes[0], true // units may disagree
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
@@ -14,26 +15,22 @@ import (
 
 // guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
-func (c *fileChecker) guardSymbols() error {
-	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
-	if err != nil || !found {
-		return err
+func (c *fileChecker) guardSymbols() {
+	if !c.namesContain([]byte(patch.GuardPrefix)) {
+		return
 	}
-	syms, err := c.Symbols()
-	if err != nil {
-		return err
-	}
-	for _, s := range syms.WithPrefix(patch.GuardPrefix) {
+	for _, s := range c.symbols().WithPrefix(patch.GuardPrefix) {
 		at := c.symbolRef(&s)
 		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
-		f, err := c.finding(DeadGuard, at.Addr, id, "")
-		if err != nil {
-			return err
-		}
-		key := scopedID{c.scope(), idOf(linkerset.SplitID(id))}
-		c.link.guards[key] = append(c.link.guards[key], semaphore{c.semaphoreID(at), s.Name, *f})
+		c.addGuard(idOf(linkerset.SplitID(id)), semaphore{c.semaphoreID(at), s.Name, c.finding(DeadGuard, at.Addr, id, "")})
 	}
-	return nil
+}
+
+// addGuard notes the semaphore that tests of a probe load.
+func (c *fileChecker) addGuard(id string, guard semaphore) {
+	if c.err == nil {
+		c.scope.guards[id] = append(c.scope.guards[id], guard)
+	}
 }
 
 // symbolRef returns what a relocation against a symbol refers to.
@@ -45,57 +42,146 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	return at
 }
 
+// mayBeSemaphore reports whether a symbol has the name of a semaphore.
+func mayBeSemaphore(name string) bool {
+	return strings.HasPrefix(name, patch.GuardPrefix) || strings.HasSuffix(name, stapsdt.SemaphoreSuffix)
+}
+
+// guardReads notes the semaphores that the code of a file reads, by their symbols. What only
+// defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
+// functions that they drop.
+func (c *fileChecker) guardReads() {
+	if !c.namesContain([]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)) {
+		return
+	}
+	syms, symbols := c.symbols(), map[uint32]*semaphore{}
+	for i := 1; i < syms.Len(); i++ {
+		if !mayBeSemaphore(syms.Name(i)) {
+			continue
+		}
+		s := syms.At(i)
+		sem := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}
+		inSection := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
+		if inSection {
+			c.scope.inSections[sem.id] = true
+		}
+		if inSection || c.relocatable() {
+			symbols[uint32(i)] = sem
+		}
+	}
+	switch {
+	case len(symbols) == 0:
+	case c.relocatable():
+		c.readsOfObject(symbols)
+	default:
+		c.readsOfImage(symbols)
+	}
+}
+
+// readsOfObject notes which of the symbols code refers to, by its relocations.
+func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) {
+	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
+	c.fail(c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
+			first[r.Sym] = image.Addr{Section: target, Offset: r.Offset}
+		}
+		return nil
+	}))
+	for _, sym := range slices.Sorted(maps.Keys(first)) {
+		c.readAt(symbols[sym], first[sym])
+	}
+}
+
+// readsOfImage records which of the semaphores code reads, on machines that are an arch.Reader.
+func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) {
+	reader, ok := c.Machine.(arch.Reader)
+	if !ok {
+		return
+	}
+	at, lo, hi := map[uint64]*semaphore{}, ^uint64(0), uint64(0)
+	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
+		s := symbols[sym]
+		address := s.id.at.Offset
+		if other := at[address]; other == nil || s.name < other.name {
+			at[address] = s
+		}
+		lo, hi = min(lo, address), max(hi, address+1)
+	}
+	table := uint64(0) // the global offset table
+	if got := c.sectionNamed(".got"); got != nil {
+		table = got.Addr
+	}
+	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
+	for p := range c.pieces(arch.ReadWindow, isCode) {
+		reader.Reads(p.data, p.addr, table, lo, hi, func(from, address uint64) {
+			if _, known := first[address]; !known && at[address] != nil {
+				first[address] = from
+			}
+		})
+	}
+	for _, address := range slices.Sorted(maps.Keys(first)) {
+		c.readAt(at[address], image.Addr{Offset: first[address]})
+	}
+}
+
+// readAt records that code reads a semaphore. Its finding has the semaphore's name in place of a probe:
+// where the provider's name ends is unknown.
+func (c *fileChecker) readAt(s *semaphore, at image.Addr) {
+	probe, isGuard := strings.CutPrefix(s.name, patch.GuardPrefix)
+	if !isGuard {
+		probe = strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
+	}
+	if s.finding = c.finding(DeadGuard, at, probe, ""); c.err == nil {
+		c.scope.guardReads = append(c.scope.guardReads, *s)
+	}
+}
+
 // deadGuards finds the guards that no tracer makes true.
-func (l *link) deadGuards() {
-	reported, hasNote := map[scopedSemaphore]bool{}, l.namedSemaphores()
-	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
-		for i := range l.guards[key] {
-			g := &l.guards[key][i]
+func (l *link) deadGuards(s *scope) {
+	reported, hasNote := map[semaphoreID]bool{}, s.namedSemaphores()
+	for _, id := range slices.Sorted(maps.Keys(s.guards)) {
+		for i := range s.guards[id] {
+			g := &s.guards[id][i]
 			isTest := !strings.HasPrefix(g.name, patch.GuardPrefix)
-			if probe := l.notes[key]; l.unconverted[key.scope] {
-				continue
-			} else if probe != nil {
+			if probe := s.notes[id]; probe != nil {
 				l.otherSemaphore(probe, g)
-			} else if isTest && g.name != "" || !isTest && l.recordedCalls[key] {
-				if !hasNote[scopedSemaphore{key.scope, g.id}] {
-					l.withoutNote(key, g)
+			} else if isTest && g.name != "" || !isTest && s.recordedCalls[id] {
+				if !hasNote[g.id] {
+					l.withoutNote(s, id, g)
 				}
 			} else {
 				continue // if code reads it, that finds it
 			}
-			reported[scopedSemaphore{key.scope, g.id}] = true
+			reported[g.id] = true
 		}
 	}
-	for _, scope := range slices.Sorted(maps.Keys(l.guardReads)) {
-		for i := range l.guardReads[scope] {
-			r := &l.guardReads[scope][i]
-			key := scopedSemaphore{scope, r.id}
-			if reported[key] || l.brokenNotes[scope] || l.unconverted[scope] || hasNote[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.name) {
-				continue
-			}
-			reported[key] = true
-			if id, ok := strings.CutPrefix(r.name, patch.GuardPrefix); ok {
-				l.withoutNote(scopedID{scope, idOf(linkerset.SplitID(id))}, r)
-				continue
-			}
-			if l.recordsOf(scope, r.name) {
-				l.add(r.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", r.name, withNotes)
-				continue
-			}
-			l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.name, oneName)
+	for i := range s.guardReads {
+		r := &s.guardReads[i]
+		if reported[r.id] || s.brokenNotes || hasNote[r.id] || !s.isGuard(r) || s.ofProviderFile(r.name) {
+			continue
 		}
+		reported[r.id] = true
+		if id, ok := strings.CutPrefix(r.name, patch.GuardPrefix); ok {
+			l.withoutNote(s, idOf(linkerset.SplitID(id)), r)
+			continue
+		}
+		if s.recordsOf(r.name) {
+			l.add(r.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", r.name, withNotes)
+			continue
+		}
+		l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.name, oneName)
 	}
 }
 
 // recordsOf reports whether a file has records of the probe that a semaphore is named after.
-func (l *link) recordsOf(scope int, semaphore string) bool {
-	if l.recordNames == nil {
-		l.recordNames = map[scopedID]bool{}
-		for key := range l.recordedCalls {
-			l.recordNames[scopedID{key.scope, stapsdt.SemaphoreName(linkerset.SplitID(key.id))}] = true
+func (s *scope) recordsOf(semaphore string) bool {
+	if s.recordNames == nil {
+		s.recordNames = map[string]bool{}
+		for id := range s.recordedCalls {
+			s.recordNames[stapsdt.SemaphoreName(linkerset.SplitID(id))] = true
 		}
 	}
-	return l.recordNames[scopedID{scope, semaphore}]
+	return s.recordNames[semaphore]
 }
 
 // What to do about guards.
@@ -121,10 +207,10 @@ func (l *link) otherSemaphore(probe *probeNotes, g *semaphore) {
 
 // withoutNote finds a guard of a probe that has no note: no tracer knows it. What is still to
 // be converted may get one.
-func (l *link) withoutNote(key scopedID, g *semaphore) {
+func (l *link) withoutNote(s *scope, id string, g *semaphore) {
 	switch {
-	case l.brokenNotes[key.scope], l.liveCalls[key]:
-	case l.recordedCalls[key]:
+	case s.brokenNotes, s.liveCalls[id]:
+	case s.recordedCalls[id]:
 		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.name, withNotes)
 	default:
 		l.add(g.finding, DeadGuard, "a guard reads %s, and the probe has no site, so no tracer raises it; %s", g.name, oneName)
@@ -132,11 +218,11 @@ func (l *link) withoutNote(key scopedID, g *semaphore) {
 }
 
 // namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
-func (l *link) namedSemaphores() map[scopedSemaphore]bool {
-	all := map[scopedSemaphore]bool{}
-	for key, probe := range l.notes {
+func (s *scope) namedSemaphores() map[semaphoreID]bool {
+	all := map[semaphoreID]bool{}
+	for _, probe := range s.notes {
 		for i := range probe.semaphores {
-			all[scopedSemaphore{key.scope, probe.semaphores[i].id}] = true
+			all[probe.semaphores[i].id] = true
 		}
 	}
 	return all
@@ -144,25 +230,25 @@ func (l *link) namedSemaphores() map[scopedSemaphore]bool {
 
 // isGuard reports whether what code reads is a semaphore. Other variables may have such a
 // name too, but they are not in .probes.
-func (l *link) isGuard(scope int, s *semaphore) bool {
-	return strings.HasPrefix(s.name, patch.GuardPrefix) || l.inSections[scopedSemaphore{scope, s.id}]
+func (s *scope) isGuard(read *semaphore) bool {
+	return strings.HasPrefix(read.name, patch.GuardPrefix) || s.inSections[read.id]
 }
 
 // ofProviderFile reports whether a semaphore is of a provider whose sites have notes and no
 // records. The header of a provider file has a test of each of its probes, so that none is
 // misspelt, and sources may test what they do not fire.
-func (l *link) ofProviderFile(scope int, semaphore string) bool {
+func (s *scope) ofProviderFile(semaphore string) bool {
 	file := false
 	for i, end := 0, 0; i < mostParts; i++ {
 		next := strings.IndexByte(semaphore[end:], '_')
 		if next < 0 {
 			break
 		}
-		provider := scopedID{scope, semaphore[:end+next]}
-		if l.recordProviders[provider] {
+		provider := semaphore[:end+next]
+		if s.recordProviders[provider] {
 			return false
 		}
-		file = file || l.noteProviders[provider]
+		file = file || s.noteProviders[provider]
 		end += next + 1
 	}
 	return file

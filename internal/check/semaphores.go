@@ -14,51 +14,36 @@ import (
 const page = 4096
 
 // noteTest records which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) error {
+func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) {
 	loaded, ok, err := c.states.Semaphore(e)
-	if err != nil {
-		return err
-	}
+	c.fail(err)
 	guard := semaphore{id: c.semaphoreID(loaded)}
 	if ok {
-		if guard.name, err = c.semaphoreName(loaded); err != nil {
-			return err
-		}
+		guard.name = c.semaphoreName(loaded)
 	}
-	f, err := c.finding(DeadGuard, e.Site, nameOf(probe), "")
-	if err != nil {
-		return err
-	}
-	guard.finding = *f
-	key := c.noteID(probe)
-	c.link.guards[key] = append(c.link.guards[key], guard)
-	return nil
+	guard.finding = c.finding(DeadGuard, e.Site, nameOf(probe), "")
+	c.addGuard(noteID(probe), guard)
 }
 
 // checkSemaphorePlace checks where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
 // that place.
-func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) error {
-	name, err := c.semaphoreName(image.Ref{Addr: at})
-	if err != nil {
-		return err
-	}
+func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) {
+	name := c.semaphoreName(image.Ref{Addr: at})
 	segments, err := c.Segments()
-	if err != nil {
-		return err
+	if c.fail(err) {
+		return
 	}
 	if why := unreachable(segments, at.Offset); why != "" {
-		return c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+		c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+		return
 	}
 	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
-		if err := c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
-			return err
-		}
+		c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection)
 	}
 	if other := mappedBefore(segments, at.Offset); other != nil {
-		return c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
+		c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
 	}
-	return nil
 }
 
 // loaded finds the segment that holds a semaphore.

@@ -12,19 +12,8 @@ const maxParameters = 64
 // Prototypes returns the parameters of the functions that are declared, and not
 // defined, under wanted names. Compilers describe what is called that way: gcc
 // always, clang where it optimises. A function without a prototype is not
-// there; of those with several the first counts.
-func (t *Table) Prototypes(wanted func(name string) bool) (map[string][]Parameter, error) {
-	all, err := t.AllPrototypes(wanted)
-	first := make(map[string][]Parameter, len(all))
-	for name, found := range all {
-		first[name] = found[0]
-	}
-	return first, err
-}
-
-// AllPrototypes returns the prototypes of Prototypes that differ in their number of
-// parameters: units that disagree about a function have several.
-func (t *Table) AllPrototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
+// there; one has several if units disagree about the number of its parameters.
+func (t *Table) Prototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
 	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
