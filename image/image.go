@@ -16,6 +16,7 @@ package image
 
 import (
 	"debug/elf"
+	"fmt"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -95,9 +96,36 @@ func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
 	}
 	switch o.Type {
 	case elf.ET_REL:
-		return openObject(o, m), nil
+		return &Object{o: o, m: m, relocs: map[int][]elfreloc.Relocation{}}, nil
 	case elf.ET_EXEC, elf.ET_DYN:
 		return openLinked(o, m, 0)
 	}
 	return nil, fileError(o, "an ELF file of type %v holds no probes", o.Type)
+}
+
+// plainWord reads the number in a field of the size of an address.
+func plainWord(im Image, a Addr) (uint64, error) {
+	data, err := im.Bytes(a, uint64(im.Encoding().Word()))
+	if err != nil {
+		return 0, err
+	}
+	return im.Encoding().GetWord(data), nil
+}
+
+// plainDistance follows a distance that no relocation changes.
+func plainDistance(im Image, a Addr) (Ref, error) {
+	data, err := im.Bytes(a, 4)
+	if err != nil {
+		return Ref{}, err
+	}
+	return Ref{Addr: a.Add(distanceIn(im)(data))}, nil
+}
+
+// distanceIn returns what reads a signed number of 32 bits in an image.
+func distanceIn(im Image) func(field []byte) uint64 {
+	return func(field []byte) uint64 { return uint64(int64(int32(im.Encoding().Order.Uint32(field)))) }
+}
+
+func fileError(o *elfreloc.Object, format string, args ...any) error {
+	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(format, args...)}
 }

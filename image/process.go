@@ -11,7 +11,7 @@ import (
 	"os"
 	"path"
 	"runtime"
-	"slices"
+	"sort"
 	"strings"
 	"syscall"
 
@@ -174,12 +174,7 @@ func (m *processMemory) ReadAt(b []byte, addr int64) (int, error) {
 
 // mapping finds the mapping of an address, or nil.
 func (p *Process) mapping(addr uint64) *Mapping {
-	i, _ := slices.BinarySearchFunc(p.maps, addr, func(m Mapping, addr uint64) int {
-		if m.End <= addr {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].End > addr })
 	if i < len(p.maps) && p.maps[i].Start <= addr {
 		return &p.maps[i]
 	}
@@ -199,12 +194,7 @@ func (p *Process) mapped(addr, n uint64) bool {
 
 // Module finds the module that an address is in, or nil.
 func (p *Process) Module(addr uint64) *Module {
-	i, _ := slices.BinarySearchFunc(p.Modules, addr, func(m *Module, addr uint64) int {
-		if m.Start <= addr {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.Modules), func(i int) bool { return p.Modules[i].Start > addr })
 	if i > 0 && addr < p.Modules[i-1].End {
 		return p.Modules[i-1]
 	}
@@ -270,20 +260,11 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 func (p *Process) Word(a Addr) (Ref, error) {
-	data, err := p.Bytes(a, uint64(p.Encoding().Word()))
-	if err != nil {
-		return Ref{}, err
-	}
-	return Ref{Addr: Addr{Offset: p.Encoding().GetWord(data)}}, nil
+	value, err := plainWord(p, a)
+	return Ref{Addr: Addr{Offset: value}}, err
 }
 
-func (p *Process) Distance(a Addr) (Ref, error) {
-	data, err := p.Bytes(a, 4)
-	if err != nil {
-		return Ref{}, err
-	}
-	return Ref{Addr: a.Add(uint64(int64(int32(p.Encoding().Order.Uint32(data)))))}, nil
-}
+func (p *Process) Distance(a Addr) (Ref, error) { return plainDistance(p, a) }
 
 // Arrays finds those of all modules for the machine of the process.
 func (p *Process) Arrays(name string) ([]Range, error) {

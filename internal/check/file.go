@@ -63,7 +63,7 @@ func (c *fileChecker) check() error {
 		return c.err // without code it is not converted
 	}
 	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
-	c.states = sitestate.New(c.Object.Object, c.code.Image, c.code.Image, 0, s.opts.Names)
+	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
 	for _, apply := range []func(){
 		c.definitions, c.records, c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
 		c.dofEdits, c.guardReads, c.compareManifest, c.linkedStubs, c.reportUnclear, c.prototypes,

@@ -56,7 +56,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
 		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[key]*Probe{},
-		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names),
+		states: sitestate.New(code.Image, memory, code.Base, o.Names),
 	}
 	entries, found, err := l.records()
 	if err != nil {

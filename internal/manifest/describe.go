@@ -141,7 +141,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	probes, states := linkerset.NewProbes(im, prefix), sitestate.New(scan.Object, im, im, 0, scan.Names)
+	probes, states := linkerset.NewProbes(im, prefix), sitestate.New(im, im, 0, scan.Names)
 	sites := make([]Site, len(entries))
 	for i := range entries {
 		e := &entries[i]

@@ -32,7 +32,7 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 		known[others[i].recorded()] = &others[i]
 	}
 	var sites []Site
-	states := sitestate.New(scan.Object, im, im, 0, scan.Names)
+	states := sitestate.New(im, im, 0, scan.Names)
 	for i := range notes {
 		n := &notes[i]
 		if n.Site.Undefined || !im.Executable(n.Site.Addr) {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -46,14 +47,14 @@ type Reader struct {
 	file   image.Image // the same code as it was linked
 	base   uint64      // how far above that the loader has put it
 	names  patch.Names
-	relocs *relocations // of a relocatable file
+	object *image.Object // the file, if it is relocatable
 }
 
 // New makes a Reader. memory is what records are read from: the image of the file, or a
-// process. file holds the same code as it was linked, at base bytes below. object is the
-// file. names are those of stubs.
-func New(object *elfreloc.Object, file, memory image.Image, base uint64, names patch.Names) *Reader {
-	return &Reader{memory: memory, file: file, base: base, names: names, relocs: &relocations{object: object, machine: file.Machine()}}
+// process. file holds the same code as it was linked, at base bytes below. names are those of stubs.
+func New(file, memory image.Image, base uint64, names patch.Names) *Reader {
+	object, _ := file.(*image.Object)
+	return &Reader{memory: memory, file: file, base: base, names: names, object: object}
 }
 
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
@@ -209,4 +210,32 @@ func codeFrom(im image.Image, at image.Addr, before, after uint64) arch.Text {
 		}
 	}
 	return arch.Text{Start: start.Offset}
+}
+
+// ConvertAdvice says what to do about an image with tracepoints that were not converted.
+const ConvertAdvice = "link with -B/usr/libexec/sdtconvert (where the linker wrappers are installed), or convert the objects"
+
+// Unconverted returns the ids of the probes of which an image has tracepoints that no conversion
+// has met, sorted (patch.UnconvertedSection). The linker may have dropped their code.
+func Unconverted(o *elfreloc.Object) ([]string, error) {
+	var ids []string
+	left := uint64(o.Size()) // in a hostile file many sections may have the same bytes
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if sec.Name != patch.UnconvertedSection || !sec.InFile() || sec.Size > left {
+			continue
+		}
+		left -= sec.Size
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		for text := range bytes.SplitSeq(data, []byte{0}) {
+			if id, ok := strings.CutPrefix(string(text), "_"); ok && id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
