@@ -43,8 +43,11 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
-	lines     *lines.Table      // nil if there are none, or none are wanted
-	debug     *debugfile.Shared // the separate debug file; nil until it may be wanted
+	lines     *lines.Table    // nil if there are none, or none are wanted
+	debug     *debugfile.File // the separate debug file; nil until it may be wanted, or if there is none
+
+	debugSought bool
+	debugErr    error // of its search
 }
 
 // Open makes the code of a source, which has to be an object or a linked image for
@@ -91,12 +94,23 @@ func (c *Code) Read() error {
 		return c.err
 	}
 	c.read = true
-	c.debug = debugfile.Share(c.Object, c.Path, nil)
-	c.functions, c.err = resolve.New(c.Object, resolve.Options{Debug: c.debug.Object, Warn: c.o.Warn})
+	c.functions, c.err = resolve.New(c.Object, resolve.Options{Debug: c.debugObject, Warn: c.o.Warn})
 	if c.err == nil && c.o.Lines {
 		c.readLines()
 	}
 	return c.err
+}
+
+// debugObject returns the separate debug file, nil if there is none. It is looked for once.
+func (c *Code) debugObject() (*elfreloc.Object, error) {
+	if !c.debugSought {
+		c.debugSought = true
+		c.debug, c.debugErr = debugfile.Open(c.Object, c.Path, nil)
+	}
+	if c.debug == nil {
+		return nil, c.debugErr
+	}
+	return c.debug.Object, c.debugErr
 }
 
 // readLines finds the debug information, of the file itself or of its separate debug
@@ -105,7 +119,7 @@ func (c *Code) readLines() {
 	o := c.Object
 	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return isLineTable(s.Name) }) {
 		var err error
-		if o, err = c.debug.Object(); err != nil {
+		if o, err = c.debugObject(); err != nil {
 			c.o.Warn(err)
 		}
 		if o == nil {

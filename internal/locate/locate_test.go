@@ -149,7 +149,7 @@ func TestSeparateDebugFile(t *testing.T) {
 func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 	_, image := stripped(t)
 	s := open(t, image, Options{Lines: true, Warn: refuse(t)}).(*fileSpace)
-	debug, err := s.debug.Object()
+	debug, err := s.debugObject()
 	if err != nil || debug == nil || debug.Name != s.Functions().DebugFile() || s.Lines() == nil {
 		t.Errorf("lines are of %v, functions of %q: %v", debug, s.Functions().DebugFile(), err)
 	}

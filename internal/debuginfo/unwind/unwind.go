@@ -1,13 +1,14 @@
-// Package unwind reads where unwinders of objects find the frame of a function: the distance of its
-// canonical frame address, the CFA, from a register, before each instruction.
+// Package unwind reads .eh_frame: where functions are, and where unwinders of objects find the frame
+// of a function: the distance of its canonical frame address, the CFA, from a register, before
+// each instruction.
 //
-// The format is that of the LSB, "Exception Frames" (Core, Generic, 10.6), whose instructions are
-// those of DWARF 5, section 6.4.2. Addresses are in relocations, because nothing is linked yet.
+// The format is that of the LSB, "Exception Frames" (Core, Generic, 10.6), which
+// is DWARF's .debug_frame with pointers of several encodings; its instructions are
+// those of DWARF 5, section 6.4.2. In objects addresses are in relocations, because nothing is linked yet.
 package unwind
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,7 +56,7 @@ func Rows(o *elfreloc.Object) (map[int][]Row, error) {
 				return nil, err
 			}
 		}
-		if err := t.entries(); err != nil {
+		if err := t.functions(); err != nil {
 			return nil, o.SectionError(i, err)
 		}
 	}
@@ -89,8 +90,7 @@ func (t *table) relocations(rs elfreloc.RelocSection) error {
 	return t.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 		if sym := syms.At(int(r.Sym)); sym.Defined() && r.Offset < uint64(len(t.data)) {
 			if field := t.data[r.Offset:]; r.Implicit && len(field) >= 4 {
-				c := t.cursor(field)
-				r.Addend = int64(int32(c.U32()))
+				r.Addend = int64(int32(t.o.Encoding.Order.Uint32(field)))
 			}
 			t.starts[int(r.Offset)] = place{sym.Section, sym.Value + uint64(r.Addend)}
 		}
@@ -98,121 +98,31 @@ func (t *table) relocations(rs elfreloc.RelocSection) error {
 	})
 }
 
-func (t *table) cursor(data []byte) *cursor.Cursor {
-	return &cursor.Cursor{Data: data, Big: t.o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
-}
-
-// common is what a CIE says of the FDEs that refer to it.
-type common struct {
-	encoding     byte // of addresses
-	sized        bool // augmentation data with its length follows
-	code         uint64
-	data         int64
-	instructions []byte
-}
-
-// entries reads all CIEs and FDEs.
-func (t *table) entries() error {
-	cies := map[int]*common{}
-	for c := t.cursor(t.data); c.At < len(c.Data); {
-		start := c.At
-		length := uint64(c.U32())
-		if length == 0xffffffff {
-			return fmt.Errorf("an entry of the 64-bit format at %#x", start)
+// functions adds the rows of all functions.
+func (t *table) functions() error {
+	for f, err := range Functions(t.data, 0, t.o.Encoding, false) {
+		if start, ok := t.starts[f.field]; ok && err == nil { // not of a function that a linker has dropped
+			err = t.function(start, &f)
 		}
-		field := c.At
-		body := t.cursor(t.data[:min(uint64(len(t.data)), uint64(c.At)+length)])
-		body.At = c.At
-		if c.Skip(length); c.Bad() {
-			return c.Err()
-		}
-		if length == 0 {
-			continue
-		}
-		if id := int(body.U32()); id == 0 {
-			cies[start] = t.common(body)
-		} else if cie := cies[field-id]; cie != nil {
-			t.function(body, cie)
-		}
-		if err := body.Err(); err != nil {
-			return fmt.Errorf("the entry at %#x: %w", start, err)
+		if err != nil {
+			return fmt.Errorf("the entry at %#x: %w", f.Offset, err)
 		}
 	}
 	return nil
 }
 
-// common reads a CIE behind its ID.
-func (t *table) common(c *cursor.Cursor) *common {
-	cie := &common{}
-	version := c.U8()
-	augmentation := c.Text()
-	cie.code, cie.data = c.Uleb(), c.Sleb()
-	if version == 1 {
-		c.U8()
-	} else {
-		c.Uleb()
-	}
-	cie.sized = len(augmentation) > 0 && augmentation[0] == 'z'
-	if !cie.sized {
-		cie.instructions = c.Data[c.At:]
-		return cie
-	}
-	end := c.Uleb() + uint64(c.At)
-	for _, letter := range augmentation[1:] {
-		switch letter {
-		case 'R':
-			cie.encoding = c.U8()
-		case 'L':
-			c.U8()
-		case 'P':
-			c.Skip(t.size(c.U8()))
-		}
-	}
-	if end > uint64(len(c.Data)) {
-		end = uint64(len(c.Data))
-	}
-	cie.instructions = c.Data[end:]
-	return cie
-}
-
-// size returns that of an address with an encoding, in bytes.
-func (t *table) size(encoding byte) uint64 {
-	switch encoding & 7 {
-	case 2:
-		return 2
-	case 3:
-		return 4
-	case 4:
-		return 8
-	}
-	return uint64(t.o.Encoding.Word())
-}
-
-// function reads an FDE behind its pointer to the CIE.
-func (t *table) function(c *cursor.Cursor, cie *common) {
-	start, ok := t.starts[c.At]
-	if !ok {
-		return // of a function that a linker has dropped
-	}
-	size := t.size(cie.encoding)
-	c.Skip(size)
-	length := c.Uint(int(size))
-	if cie.sized {
-		c.Skip(c.Uleb())
-	}
-	if c.Bad() {
-		return
-	}
-	p := program{cie: cie, row: Row{At: start.offset, Function: start.offset, End: start.offset + length}}
-	p.run(t.cursor(cie.instructions))
+func (t *table) function(start place, f *Function) error {
+	end := start.offset + f.Size
+	p := program{cie: f.common, row: Row{At: start.offset, Function: start.offset, End: end}}
+	p.run(newReader(f.common.instructions, 0, t.o.Encoding))
 	p.rows = nil
 	p.row.At = start.offset
-	p.run(c)
+	err := p.run(newReader(f.instructions, 0, t.o.Encoding))
 	if t.count += len(p.rows) + 2; t.count > maxRows {
-		c.Fail(errors.New("too many rows"))
-		return
+		return errors.New("too many rows")
 	}
-	t.rows[start.section] = append(t.rows[start.section], append(p.rows, p.row, Row{At: start.offset + length, Function: start.offset})...)
+	t.rows[start.section] = append(t.rows[start.section], append(p.rows, p.row, Row{At: end, Function: start.offset})...)
+	return err
 }
 
 // program executes the instructions of a CIE or of an FDE.
@@ -223,10 +133,11 @@ type program struct {
 	remember []Row
 }
 
-func (p *program) run(c *cursor.Cursor) {
-	for c.At < len(c.Data) && !c.Bad() {
-		p.instruction(c)
+func (p *program) run(r reader) error {
+	for r.At < len(r.Data) && !r.Bad() {
+		p.instruction(&r.Cursor)
 	}
+	return r.Err()
 }
 
 // advance ends a row.
