@@ -107,7 +107,9 @@ type openedFile struct {
 }
 
 // openFile opens the file that is mapped: by its path if that is still the same
-// file, else by its mapping, which takes privileges, else from memory.
+// file, else by its mapping, which takes privileges, else from memory. The maps show the
+// path from the root of the process's mount namespace. That is mostly the root of the process, else
+// it may be ours.
 func (p *Process) openFile(maps []Mapping) openedFile {
 	m, id := maps[0], ""
 	inMemory, memErr := openMemory(p.memory, maps, m.Path)
@@ -117,12 +119,20 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			return openedFile{inMemory, FromMemory, ""}
 		}
 	}
-	o, note := p.openPaths(m, id)
-	if o != nil {
-		return openedFile{o, FromPath, ""}
+	names := []string{m.Path}
+	if p.core == nil {
+		names = []string{p.dir + "/root" + m.Path, m.Path, fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"}
 	}
-	if o := p.openMapped(m, id); o != nil {
-		return openedFile{o, FromMapping, note}
+	note := ""
+	for i, name := range names {
+		o, why := p.openPath(name, m, id)
+		switch {
+		case o != nil && i < 2:
+			return openedFile{o, FromPath, ""}
+		case o != nil:
+			return openedFile{o, FromMapping, note}
+		}
+		note = cmp.Or(note, why) // of the first
 	}
 	if memErr == nil {
 		return openedFile{inMemory, FromMemory, note + ": read from memory, without its section headers"}
@@ -130,65 +140,27 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 	return openedFile{note: fmt.Sprintf("%s, and in memory: %v", note, memErr)}
 }
 
-// openPaths opens a file by its path, or says why it is not what is mapped. The maps show the
-// path from the root of the process's mount namespace. That is mostly the root of the process, else
-// it may be ours.
-func (p *Process) openPaths(m Mapping, id string) (*elfreloc.Object, string) {
-	if p.core != nil {
-		return p.openPath(m.Path, m, id)
-	}
-	o, note := p.openPath(p.dir+"/root"+m.Path, m, id)
-	if o == nil {
-		o, _ = p.openPath(m.Path, m, id)
-	}
-	return o, note
-}
-
-// openPath opens a file by its name, or says why it is not what is mapped. Where
-// a file system numbers its files as it likes, an equal build ID will do.
+// openPath opens a file by a name, or says why it is not what is mapped. Where
+// a file system numbers its files as it likes, an equal build ID will do. It
+// stays open as long as the process.
 func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
-	o, same, err := p.openObject(path, m)
+	o, inode, err := p.openELF(path, m.Path)
+	same := p.core == nil && inode != 0 && inode == m.file.inode
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "deleted since it was mapped"
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "no permission to open it"
-	case err != nil && !same:
-		return nil, "replaced on disk since it was mapped"
-	case err != nil:
+	case err != nil && same:
 		return nil, err.Error()
-	case buildID(o) != id && id != "":
-		if same {
-			return nil, "overwritten on disk since it was mapped: its build ID differs"
-		}
-		return nil, "replaced on disk since it was mapped"
-	case !same && id == "" && p.core != nil:
+	case err == nil && same && buildID(o) != id && id != "":
+		return nil, "overwritten on disk since it was mapped: its build ID differs"
+	case err == nil && id == "" && p.core != nil:
 		return nil, "no build ID tells whether this is still the file that was mapped"
-	case !same && id == "":
+	case err != nil, !same && id == "", buildID(o) != id && id != "":
 		return nil, "replaced on disk since it was mapped"
 	}
 	return o, ""
-}
-
-// openMapped opens the file of a mapping, whatever has become of its name.
-func (p *Process) openMapped(m Mapping, id string) *elfreloc.Object {
-	if p.core != nil {
-		return nil
-	}
-	for _, path := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
-		o, same, err := p.openObject(path, m)
-		if err == nil && (same || id != "") && (id == "" || buildID(o) == id) {
-			return o
-		}
-	}
-	return nil
-}
-
-// openObject opens a file, and reports whether it is the one that is mapped. It
-// stays open as long as the process.
-func (p *Process) openObject(path string, m Mapping) (o *elfreloc.Object, same bool, err error) {
-	o, inode, err := p.openELF(path, m.Path)
-	return o, p.core == nil && inode != 0 && inode == m.file.inode, err
 }
 
 // errNotRegular is of a device, a pipe or a directory.

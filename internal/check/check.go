@@ -96,15 +96,14 @@ type Probe struct{ Provider, Module, Function, Name string }
 
 // Set is the files of one run.
 type Set struct {
-	opts         Options
-	files        []string // names
-	findings     []Finding
-	links        map[abi]*link
-	sites        []probeSite // of all files
-	manifestDiff *manifestDiff
-	checked      []string // files without an error, in their order
-	errors       []error
-	incomplete   bool // a file could not be checked, or only in part
+	opts       Options
+	files      []string // names
+	findings   []Finding
+	links      map[abi]*link
+	sites      []probeSite // of all files
+	checked    []string    // files without an error, in their order
+	errors     []error
+	incomplete bool // a file could not be checked, or only in part
 }
 
 // abi is what files have in common that may be linked with each other.
@@ -115,7 +114,10 @@ type abi struct {
 
 // New makes a set without files.
 func New(opts Options) *Set {
-	return &Set{opts: opts, links: map[abi]*link{}, manifestDiff: newManifestDiff(opts.Manifest)}
+	if opts.Manifest != nil {
+		opts.Manifest.sortCopies()
+	}
+	return &Set{opts: opts, links: map[abi]*link{}}
 }
 
 // Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is

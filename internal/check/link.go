@@ -28,7 +28,8 @@ type link struct {
 	unconverted map[int]bool // images with tracepoints that were not converted, by file
 	hasSites    map[int]bool // files with sites, or of whose probes another file has some
 
-	dof dofLink
+	dofSites      []dofSite       // that dtrace -G has disabled in objects
+	dofReferences map[string]bool // symbols of functions that DOF refers to
 
 	definitions map[string]*definition // by id, once a name was asked for
 }
@@ -40,7 +41,7 @@ type scope struct {
 	recordedCalls map[string]bool          // probes with calls that have a record
 	liveCalls     map[string]bool          // probes with stubs that are still called
 	counts        map[string][]countedCall // of arguments
-	notes         map[string]*probeNotes   // probes that have notes
+	notes         map[string][]semaphore   // of each probe that has notes: what they name, each once
 	brokenNotes   bool                     // notes that cannot be read, so which sites have none is unknown
 
 	guards      map[string][]semaphore // that is-enabled tests load, and that no conversion has named
@@ -70,7 +71,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, scopes: map[int]*scope{}, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
-			usedObjects: map[location]bool{}, traits: map[trait][]int{}, unconverted: map[int]bool{}, hasSites: map[int]bool{},
+			usedObjects: map[location]bool{}, traits: map[trait][]int{}, dofReferences: map[string]bool{}, unconverted: map[int]bool{}, hasSites: map[int]bool{},
 		}
 	}
 	return s.links[key]
@@ -81,7 +82,7 @@ func (l *link) scopeOf(file int) *scope {
 	if l.scopes[file] == nil {
 		l.scopes[file] = &scope{
 			usedIDs: map[string]bool{}, recorded: map[string]bool{}, recordedCalls: map[string]bool{}, liveCalls: map[string]bool{},
-			counts: map[string][]countedCall{}, notes: map[string]*probeNotes{}, guards: map[string][]semaphore{}, inSections: map[semaphoreID]bool{},
+			counts: map[string][]countedCall{}, notes: map[string][]semaphore{}, guards: map[string][]semaphore{}, inSections: map[semaphoreID]bool{},
 			recordProviders: map[string]bool{}, noteProviders: map[string]bool{},
 		}
 	}
@@ -97,14 +98,6 @@ func (l *link) knowsUse(name string, file int) bool {
 
 // use notes a use of a probe object.
 func (l *link) use(name string, u use) { l.uses[name] = append(l.uses[name], u) }
-
-// usedAt notes a use of a probe object by the file that defines it.
-func (l *link) usedAt(file int, probe image.Ref) {
-	l.usedObjects[location{file, probe.Addr}] = true
-	if probe.Symbol != "" && l.uses[probe.Symbol] == nil {
-		l.uses[probe.Symbol] = []use{}
-	}
-}
 
 // finish applies the rules that need all files.
 func (l *link) finish() {

@@ -16,12 +16,19 @@ import (
 )
 
 // Manifest says which sites objects had when they were converted. It is read from
-// the JSON of docs/output.md.
+// the JSON of docs/output.md, and compared with images: which functions they have, and with
+// which sites.
+//
+// A function is found by its symbol, and a local one also by its source file, which distinguishes
+// local functions of one name. If several copies remain, the linker is assumed to have kept the
+// one with the same sites and the same size.
 type Manifest struct {
-	copies []*functionCopy
 	byFile map[string]*manifestObject
-	reads  int             // calls of Read
-	names  map[string]bool // symbols of functions
+	reads  int // calls of Read
+
+	copies   []*functionCopy            // sorted by file
+	bySymbol map[string][]*functionCopy // the same
+	images   []*imageSites              // in the order of the files
 }
 
 // functionCopy is a function of one object, with its sites. A linker keeps one of
@@ -55,7 +62,7 @@ func (m *Manifest) Read(r io.Reader) error {
 // add takes in the sites of one object that have a record or a note.
 func (m *Manifest) add(o *manifest.Object) {
 	if m.byFile == nil {
-		m.byFile, m.names = map[string]*manifestObject{}, map[string]bool{}
+		m.byFile = map[string]*manifestObject{}
 	}
 	type key struct {
 		section, symbol string
@@ -76,7 +83,6 @@ func (m *Manifest) add(o *manifest.Object) {
 		if byKey[k] == nil {
 			byKey[k] = &functionCopy{object: o.File, symbol: symbol, sourceFile: s.SourceFile, size: s.FunctionSize}
 			d.copies = append(d.copies, byKey[k])
-			m.names[symbol] = true
 		}
 		byKey[k].sites = append(byKey[k].sites, s)
 	}
@@ -97,18 +103,6 @@ type imageSite struct {
 // record matches one that had a note, and not the reverse.
 func (s *imageSite) matches(want *manifest.Site) bool {
 	return s.enabled == want.Enabled() && (want.Note != nil || !s.noteOnly) && slices.Contains(s.ids, want.Probe)
-}
-
-// manifestDiff compares a manifest with images: which functions they have, and with
-// which sites.
-//
-// A function is found by its symbol, and a local one also by its source file, which distinguishes
-// local functions of one name. If several copies remain, the linker is assumed to have kept the
-// one with the same sites and the same size.
-type manifestDiff struct {
-	manifest *Manifest
-	copies   map[string][]*functionCopy // by symbol
-	images   []*imageSites              // in the order of the files
 }
 
 // imageSites is what one file has.
@@ -140,24 +134,21 @@ type instance struct {
 	sites      []*imageSite
 }
 
-func newManifestDiff(m *Manifest) *manifestDiff {
-	if m == nil {
-		return nil
-	}
-	d := &manifestDiff{manifest: m, copies: map[string][]*functionCopy{}}
+// sortCopies prepares the manifest for comparisons.
+func (m *Manifest) sortCopies() {
+	m.bySymbol = map[string][]*functionCopy{}
 	for _, file := range slices.Sorted(maps.Keys(m.byFile)) {
 		for _, c := range m.byFile[file].copies {
 			m.copies = append(m.copies, c)
-			d.copies[c.symbol] = append(d.copies[c.symbol], c)
+			m.bySymbol[c.symbol] = append(m.bySymbol[c.symbol], c)
 		}
 	}
-	return d
 }
 
 // compareManifest compares the manifest with the sites of a file.
 func (c *fileChecker) compareManifest() {
-	d := c.set.manifestDiff
-	if d == nil || !c.read() {
+	m := c.set.opts.Manifest
+	if m == nil || !c.read() {
 		return
 	}
 	if !c.hasSymbols() {
@@ -167,12 +158,12 @@ func (c *fileChecker) compareManifest() {
 	im := &imageSites{linked: !c.relocatable(), unclaimed: map[siteKey]int{}}
 	byStart := im.read(c)
 	instances, functions := map[string][]*instance{}, c.code.Functions()
-	for _, f := range functions.Named(func(name string) bool { return d.manifest.names[name] }) {
+	for _, f := range functions.Named(func(name string) bool { return m.bySymbol[name] != nil }) {
 		in := &instance{Function: f, sourceFile: functions.SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
 		instances[f.Raw] = append(instances[f.Raw], in)
 	}
 	for _, symbol := range slices.Sorted(maps.Keys(instances)) {
-		im.assign(c, d.copies[symbol], instances[symbol])
+		im.assign(c, m.bySymbol[symbol], instances[symbol])
 	}
 	for i, used := range im.used {
 		if !used {
@@ -183,7 +174,7 @@ func (c *fileChecker) compareManifest() {
 		}
 	}
 	if c.err == nil {
-		d.images = append(d.images, im)
+		m.images = append(m.images, im)
 	}
 }
 
@@ -366,19 +357,26 @@ func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSit
 
 // reportManifest reports what has become of the manifest's sites.
 func (s *Set) reportManifest() {
-	d := s.manifestDiff
-	if d == nil {
+	m := s.opts.Manifest
+	if m == nil {
 		return
 	}
 	// What was linked is the end of the way; without it, the objects are.
-	linked := slices.ContainsFunc(d.images, func(im *imageSites) bool { return im.linked })
-	d.images = slices.DeleteFunc(d.images, func(im *imageSites) bool { return im.linked != linked })
-	for _, im := range d.images {
+	linked := slices.ContainsFunc(m.images, func(im *imageSites) bool { return im.linked })
+	m.images = slices.DeleteFunc(m.images, func(im *imageSites) bool { return im.linked != linked })
+	for _, im := range m.images {
 		for _, o := range im.outcomes {
-			o.copy.addOutcome(o)
+			switch c := o.copy; {
+			case o.keptIn != "":
+				c.keptIn = append(c.keptIn, o.keptIn)
+			case o.lost != nil:
+				c.lost = append(c.lost, o.lost)
+			default:
+				c.complete = true
+			}
 		}
 	}
-	for _, c := range d.manifest.copies {
+	for _, c := range m.copies {
 		for _, loss := range c.lost {
 			if c.complete && !loss.sameSize {
 				continue // another function of that name, in another program
@@ -391,21 +389,9 @@ func (s *Set) reportManifest() {
 	}
 }
 
-// addOutcome adds what has become of a copy in one file.
-func (c *functionCopy) addOutcome(o outcome) {
-	switch {
-	case o.keptIn != "":
-		c.keptIn = append(c.keptIn, o.keptIn)
-	case o.lost != nil:
-		c.lost = append(c.lost, o.lost)
-	default:
-		c.complete = true
-	}
-}
-
 // takeUnclaimed takes a site of an image that no copy of a function has claimed.
-func (d *manifestDiff) takeUnclaimed(key siteKey) bool {
-	for _, im := range d.images {
+func (m *Manifest) takeUnclaimed(key siteKey) bool {
+	for _, im := range m.images {
 		if im.unclaimed[key] > 0 {
 			im.unclaimed[key]--
 			return true
@@ -420,7 +406,7 @@ func (s *Set) reportAbsent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
 		isElsewhere := func(nameless bool) bool {
-			return s.manifestDiff.takeUnclaimed(siteKey{site.Probe, site.Enabled(), site.Note != nil, nameless})
+			return s.opts.Manifest.takeUnclaimed(siteKey{site.Probe, site.Enabled(), site.Note != nil, nameless})
 		}
 		if c.symbol != "" && isElsewhere(false) || isElsewhere(true) { // a site that was in no function is in none now
 			continue

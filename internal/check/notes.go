@@ -19,12 +19,6 @@ import (
 	"sdtconvert/patch"
 )
 
-// probeNotes is what the notes of a probe say of its semaphore, in an image or in all
-// objects of a link.
-type probeNotes struct {
-	semaphores []semaphore // that the notes name, each once
-}
-
 // semaphore is one that a note names.
 type semaphore struct {
 	id      semaphoreID
@@ -65,16 +59,14 @@ func (c *fileChecker) notes() {
 	found := map[image.Addr]bool{}
 	for i := range notes {
 		n := &notes[i]
-		key := idOf(n.Provider, n.Name)
-		probe := c.scope.notes[key]
-		if probe == nil {
-			probe = &probeNotes{}
-			c.scope.notes[key] = probe
+		id := idOf(n.Provider, n.Name)
+		if _, ok := c.scope.notes[id]; !ok {
+			c.scope.notes[id] = nil // until a note names one
 		}
 		if n.Semaphore.Null() {
 			continue
 		}
-		if c.addSemaphore(probe, n); c.err != nil {
+		if c.addSemaphore(id, n); c.err != nil {
 			return
 		}
 		if !c.relocatable() && !found[n.Semaphore.Addr] {
@@ -153,14 +145,14 @@ func withoutFile(fault error) string {
 }
 
 // addSemaphore adds the semaphore that a note of a probe names.
-func (c *fileChecker) addSemaphore(probe *probeNotes, n *stapnotes.Note) {
-	id := c.semaphoreID(n.Semaphore)
-	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == id }) {
+func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
+	id, all := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
+	if slices.ContainsFunc(all, func(have semaphore) bool { return have.id == id }) {
 		return
 	}
 	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), ""), name: c.semaphoreName(n.Semaphore)}
 	if c.err == nil {
-		probe.semaphores = append(probe.semaphores, s)
+		c.scope.notes[probe] = append(all, s)
 	}
 }
 
@@ -187,9 +179,9 @@ func shownID(provider, name string) string {
 
 // disagreements finds the probes whose notes name several semaphores.
 func (l *link) disagreements(s *scope) {
-	for _, probe := range s.notes {
-		for i := 1; i < len(probe.semaphores); i++ {
-			first, other := &probe.semaphores[0], &probe.semaphores[i]
+	for _, semaphores := range s.notes {
+		for i := 1; i < len(semaphores); i++ {
+			first, other := &semaphores[0], &semaphores[i]
 			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
 				other.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
 		}

@@ -74,12 +74,6 @@ func (c *fileChecker) use(stub *patch.Stub, objects patch.ProbeObjects, at image
 // and refers to their functions by aliases. A later run of -G for other objects, with the same
 // output, overwrites that description, and then nothing arms the first sites.
 
-// dofLink is what is known of `dtrace -G` in the objects of one link.
-type dofLink struct {
-	sites      []dofSite
-	referenced map[string]bool // symbols of functions that DOF refers to
-}
-
 // dofSite is a site that -G has disabled.
 type dofSite struct {
 	finding         Finding // what it is if no DOF names it
@@ -104,7 +98,7 @@ func (c *fileChecker) dofEdits() {
 		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		c.link.dof.sites = append(c.link.dof.sites, dofSite{c.finding(LostSite, at, e.Stub.ID, ""), e.Function, e.Alias})
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(LostSite, at, e.Stub.ID, ""), e.Function, e.Alias})
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
@@ -116,23 +110,15 @@ func (c *fileChecker) dofEdits() {
 func (c *fileChecker) dofFunctions() {
 	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
 	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
-		c.link.dof.addReference(c.symbols().Name(int(r.Sym)))
+		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
 		return nil
 	}))
 }
 
-// addReference records that DOF refers to a function.
-func (d *dofLink) addReference(symbol string) {
-	if d.referenced == nil {
-		d.referenced = map[string]bool{}
-	}
-	d.referenced[symbol] = true
-}
-
 // lostDOF finds the sites in objects that no DOF of the link names.
 func (l *link) lostDOF() {
-	for i := range l.dof.sites {
-		if e := &l.dof.sites[i]; !l.dof.referenced[e.alias] && !l.dof.referenced[e.function] {
+	for i := range l.dofSites {
+		if e := &l.dofSites[i]; !l.dofReferences[e.alias] && !l.dofReferences[e.function] {
 			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}

@@ -166,7 +166,10 @@ func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
 		c.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", c.code.Image.Place(e.Probe.Addr))
 		return
 	}
-	c.link.usedAt(c.index, e.Probe)
+	c.link.usedObjects[location{c.index, e.Probe.Addr}] = true
+	if e.Probe.Symbol != "" && c.link.uses[e.Probe.Symbol] == nil {
+		c.link.uses[e.Probe.Symbol] = []use{}
+	}
 	c.scope.recorded[id] = true
 }
 

@@ -142,11 +142,6 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	return at
 }
 
-// mayBeSemaphore reports whether a symbol has the name of a semaphore.
-func mayBeSemaphore(name string) bool {
-	return strings.HasPrefix(name, patch.GuardPrefix) || strings.HasSuffix(name, stapsdt.SemaphoreSuffix)
-}
-
 // guardReads notes the semaphores that the code of a file reads, by their symbols. What only
 // defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
 // functions that they drop.
@@ -156,7 +151,7 @@ func (c *fileChecker) guardReads() {
 	}
 	syms, symbols := c.symbols(), map[uint32]*semaphore{}
 	for i := 1; i < syms.Len(); i++ {
-		if !mayBeSemaphore(syms.Name(i)) {
+		if name := syms.Name(i); !strings.HasPrefix(name, patch.GuardPrefix) && !strings.HasSuffix(name, stapsdt.SemaphoreSuffix) {
 			continue
 		}
 		s := syms.At(i)
@@ -243,8 +238,8 @@ func (l *link) deadGuards(s *scope) {
 		for i := range s.guards[id] {
 			g := &s.guards[id][i]
 			isTest := !strings.HasPrefix(g.name, patch.GuardPrefix)
-			if probe := s.notes[id]; probe != nil {
-				l.otherSemaphore(probe, g)
+			if semaphores, ok := s.notes[id]; ok {
+				l.otherSemaphore(semaphores, g)
 			} else if isTest && g.name != "" || !isTest && s.recordedCalls[id] {
 				if !hasNote[g.id] {
 					l.withoutNote(s, id, g)
@@ -292,16 +287,16 @@ const (
 
 // otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where
 // there is one.
-func (l *link) otherSemaphore(probe *probeNotes, g *semaphore) {
+func (l *link) otherSemaphore(semaphores []semaphore, g *semaphore) {
 	isSame := func(s semaphore) bool { return s.id == g.id }
-	switch none := len(probe.semaphores) == 0; {
-	case none && g.name == "" || slices.ContainsFunc(probe.semaphores, isSame):
+	switch none := len(semaphores) == 0; {
+	case none && g.name == "" || slices.ContainsFunc(semaphores, isSame):
 	case none:
 		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.name, withNotes)
 	case g.name == "":
-		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].name, withNotes)
+		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", semaphores[0].name, withNotes)
 	default:
-		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.name, probe.semaphores[0].name, withNotes)
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.name, semaphores[0].name, withNotes)
 	}
 }
 
@@ -320,9 +315,9 @@ func (l *link) withoutNote(s *scope, id string, g *semaphore) {
 // namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
 func (s *scope) namedSemaphores() map[semaphoreID]bool {
 	all := map[semaphoreID]bool{}
-	for _, probe := range s.notes {
-		for i := range probe.semaphores {
-			all[probe.semaphores[i].id] = true
+	for _, semaphores := range s.notes {
+		for i := range semaphores {
+			all[semaphores[i].id] = true
 		}
 	}
 	return all

@@ -194,20 +194,15 @@ func (d decoder) object() error {
 		return wrongType(first)
 	}
 	err = d.fields(func(name string) error {
-		switch name {
-		case "file":
-			return d.Decode(&o.File)
-		case "machine":
-			return d.Decode(&o.Machine)
-		case "status":
-			return d.Decode(&o.Status)
-		case "errors":
-			return d.Decode(&o.Errors)
-		case "sites":
+		if name == "sites" {
 			_, err := d.elements(func() error { return d.site(&o) })
 			return err
 		}
-		return d.Decode(new(json.RawMessage)) // not asked for
+		field := map[string]any{"file": &o.File, "machine": &o.Machine, "status": &o.Status, "errors": &o.Errors}[name]
+		if field == nil {
+			field = new(json.RawMessage) // not asked for
+		}
+		return d.Decode(field)
 	})
 	if err == nil && o.File == "" {
 		err = fmt.Errorf("the object before byte %d has no file", d.InputOffset())

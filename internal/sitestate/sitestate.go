@@ -83,15 +83,14 @@ func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 // shortest form, or a jump that it has written over them.
 func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
-	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
 	_, disabled := m.Disabled(text, at, arch.Probe)
 	_, jumps := m.Branch(text, at)
 	switch {
 	case jumps:
 		return Site{Kind: tracepoint, State: Armed}
-	case disabled, slices.ContainsFunc(m.Traits().Nops, isThere):
+	case disabled, codeAt(text, at, m.Traits().Nops) != nil:
 		return Site{Kind: tracepoint, State: Disabled}
-	case slices.ContainsFunc(m.Traits().Breakpoints, isThere):
+	case codeAt(text, at, m.Traits().Breakpoints) != nil:
 		return Site{Kind: tracepoint, State: Armed}
 	}
 	return Site{Kind: tracepoint, State: Unknown}
@@ -104,7 +103,6 @@ const tracepoint = "tracepoint"
 func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
-	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
 	linked, hasForm := r.linked(e, disabled)
 	if hasForm {
 		if state := r.optimised(e, text); state != Unknown {
@@ -126,7 +124,7 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 		s.Kind = arch.Describe(e.Kind, linked.Form)
 	}
 	switch live := m.Live(text, at); {
-	case slices.ContainsFunc(m.Traits().Breakpoints, isThere), live && hasForm:
+	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm:
 		s.State = Armed
 	case live:
 		s.State = Live
@@ -139,18 +137,25 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 func (r *Reader) optimised(e *linkerset.Entry, text arch.Text) string {
 	second, at := r.memory.Machine().Traits().Second, e.Site.Offset
 	file := CodeAround(r.file, r.inFile(e.Site))
-	isIn := func(t arch.Text, at uint64, codes [][]byte) bool {
-		return slices.ContainsFunc(codes, func(b []byte) bool { return bytes.Equal(t.At(at, len(b)), b) })
-	}
 	switch {
-	case !isIn(file, at-r.base, second.Nops):
+	case codeAt(file, at-r.base, second.Nops) == nil:
 		return Unknown
-	case isIn(text, at, second.Armed):
+	case codeAt(text, at, second.Armed) != nil:
 		return Armed
-	case isIn(text, at, second.Nops):
+	case codeAt(text, at, second.Nops) != nil:
 		return Disabled
 	}
 	return Unknown
+}
+
+// codeAt returns the first of some codes that is at a place of a text, nil if none is.
+func codeAt(text arch.Text, at uint64, codes [][]byte) []byte {
+	for _, want := range codes {
+		if code := text.At(at, len(want)); bytes.Equal(code, want) {
+			return code
+		}
+	}
+	return nil
 }
 
 // inFile returns where the file has a site of memory.
@@ -169,10 +174,8 @@ func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, b
 func (r *Reader) StateOfNote(at image.Addr) (Site, error) {
 	m := r.file.Machine()
 	return r.lookup(&linkerset.Entry{Kind: arch.Probe, Site: at}, func(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
-		for _, nop := range m.Traits().Nops {
-			if code := t.At(at, len(nop)); bytes.Equal(code, nop) {
-				return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
-			}
+		if code := codeAt(t, at, m.Traits().Nops); code != nil {
+			return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
 		}
 		return m.Disabled(t, at, kind)
 	})

@@ -212,38 +212,35 @@ const noteLimit, allNotes = 1 << 20, 16 << 20
 // none; what cannot be read of the file is an error. The bytes are the caller's to
 // keep, not to modify.
 func BuildID(o *elfreloc.Object) ([]byte, error) {
-	left := uint64(allNotes)
+	type notes struct{ offset, size, align uint64 }
+	var all []notes
 	for i := range o.Sections {
-		s := &o.Sections[i]
-		if s.Type != elf.SHT_NOTE || s.Size > min(noteLimit, left) {
-			continue
+		if s := &o.Sections[i]; s.Type == elf.SHT_NOTE && s.InFile() {
+			all = append(all, notes{s.Offset, s.Size, s.Align})
 		}
-		left -= s.Size
-		data, err := o.Data(i)
+	}
+	if len(o.Sections) == 0 {
+		segments, err := o.Segments()
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(data, o.Encoding, s.Align); id != nil {
-			return id, nil
+		for _, s := range segments {
+			if s.Type == elf.PT_NOTE && s.Offset <= 1<<62 {
+				all = append(all, notes{s.Offset, s.Filesz, s.Align})
+			}
 		}
 	}
-	if len(o.Sections) > 0 {
-		return nil, nil
-	}
-	segments, err := o.Segments()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range segments {
-		if s.Type != elf.PT_NOTE || s.Filesz > min(noteLimit, left) || s.Offset > 1<<62 {
+	left := uint64(allNotes)
+	for _, n := range all {
+		if n.size > min(noteLimit, left) {
 			continue
 		}
-		left -= s.Filesz
-		data, err := o.ReadFile(int64(s.Offset), int64(s.Filesz))
+		left -= n.size
+		data, err := o.ReadFile(int64(n.offset), int64(n.size))
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(data, o.Encoding, s.Align); id != nil {
+		if id := findBuildID(data, o.Encoding, n.align); id != nil {
 			return id, nil
 		}
 	}

@@ -211,8 +211,7 @@ type unit struct {
 	language int64  // DW_LANG_*
 	cost     entryCost
 
-	scopes  *scopes  // once they were asked for
-	program *program // once it was asked for
+	scopes *scopes // once they were asked for
 }
 
 var errNonsense = errors.New("makes no sense")

@@ -61,9 +61,6 @@ func (t *Table) program(u *unit) *program {
 	if !u.hasLines {
 		return empty
 	}
-	if u.program != nil {
-		return u.program
-	}
 	p, ok := t.programs[u.lines]
 	if !ok {
 		var err error
@@ -73,7 +70,6 @@ func (t *Table) program(u *unit) *program {
 		}
 		t.programs[u.lines] = p
 	}
-	u.program = p
 	return p
 }
 

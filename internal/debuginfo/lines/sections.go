@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // The sections that are read.
@@ -303,50 +304,32 @@ func placeSections(o *elfreloc.Object) (base map[int]uint64, code elfreloc.Code)
 // relocator returns a function that applies the relocations of a debug section to its bytes.
 func relocator(o *elfreloc.Object, m arch.Machine, base map[int]uint64) func(index int, data []byte) error {
 	return func(index int, data []byte) error {
-		rels, err := o.RelocSections()
-		if err != nil {
-			return err
-		}
-		for _, rs := range rels {
-			if rs.Target == index {
-				if err := relocate(o, m, rs, data, base); err != nil {
-					return err
-				}
+		isOwn := func(sec *elfreloc.Section) bool { return sec == &o.Sections[index] }
+		return o.EachRelocationOf(isOwn, func(_ int, r elfreloc.Relocation) error {
+			syms, err := o.Symbols()
+			rel := m.Traits().DataReloc(r.Type)
+			if err != nil || rel.Size == 0 || r.Offset > uint64(len(data)) {
+				return err
 			}
-		}
-		return nil
-	}
-}
-
-// relocate applies a section of relocations to the bytes of a debug section.
-func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data []byte, base map[int]uint64) error {
-	syms, err := o.Symbols()
-	if err != nil {
-		return err
-	}
-	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-		rel := m.Traits().DataReloc(r.Type)
-		if rel.Size == 0 || r.Offset > uint64(len(data)) {
+			field := begin(data[r.Offset:], rel.Size)
+			if field == nil {
+				return nil
+			}
+			sym := syms.At(int(r.Sym))
+			value := base[sym.Section] + sym.Value + uint64(r.Addend)
+			old := get(o, rel.Size, field)
+			switch {
+			case rel.Op == arch.Add:
+				value = old + value
+			case rel.Op == arch.Sub:
+				value = old - value
+			case r.Implicit:
+				value += old
+			}
+			put(o, rel.Size, field, value)
 			return nil
-		}
-		field := begin(data[r.Offset:], rel.Size)
-		if field == nil {
-			return nil
-		}
-		sym := syms.At(int(r.Sym))
-		value := base[sym.Section] + sym.Value + uint64(r.Addend)
-		old := get(o, rel.Size, field)
-		switch {
-		case rel.Op == arch.Add:
-			value = old + value
-		case rel.Op == arch.Sub:
-			value = old - value
-		case r.Implicit:
-			value += old
-		}
-		put(o, rel.Size, field, value)
-		return nil
-	})
+		})
+	}
 }
 
 // begin returns the field of a size that data begins with, nil where data ends before it
@@ -362,18 +345,12 @@ func begin(data []byte, size int) []byte {
 }
 
 func get(o *elfreloc.Object, size int, b []byte) uint64 {
-	switch size {
-	case arch.ULEB128:
+	if size == arch.ULEB128 {
 		value, _ := binary.Uvarint(b)
 		return value
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(o.Encoding.Order.Uint16(b))
-	case 4:
-		return uint64(o.Encoding.Order.Uint32(b))
 	}
-	return o.Encoding.Order.Uint64(b)
+	c := cursor.Cursor{Data: b, Big: o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
+	return c.Uint(size)
 }
 
 func put(o *elfreloc.Object, size int, b []byte, v uint64) {
