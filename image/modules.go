@@ -200,15 +200,12 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 	}
 	var modules []*Module
 	for _, m := range maps {
-		base, ok := uint64(0), false
-		if len(modules) > 0 {
-			ok = p.fits(segments, m, modules[len(modules)-1].Base)
+		bases := p.loadBases(segments, m)
+		if len(bases) == 0 {
+			continue
 		}
-		if !ok {
-			if base, ok = p.loadBase(segments, m); !ok {
-				continue
-			}
-			modules = append(modules, &Module{Path: m.Path, Base: base, Source: f.source, Note: f.note, Object: f.object})
+		if n := len(modules); n == 0 || !slices.Contains(bases, modules[n-1].Base) {
+			modules = append(modules, &Module{Path: m.Path, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
 		}
 		last := modules[len(modules)-1]
 		last.Mappings = append(last.Mappings, m)
@@ -271,42 +268,23 @@ func (p *Process) addUnreadable(maps []Mapping, note string) {
 		Start: maps[0].Start, End: maps[n-1].End, Mappings: maps[:n], Note: note})
 }
 
-// loadBase returns the load base that a mapping tells: OpenBSD's dt(4) subtracts the
-// address of the segment, as it is mapped, from that of the mapping. Pages that
+// loadBases returns the load bases that a mapping tells, the likeliest first: OpenBSD's dt(4) subtracts the
+// address of the segment, as it is mapped, from that of the mapping. Segments are mapped in whole pages. Pages that
 // hold the end of one segment and the start of another are mapped twice, so the
 // segment that is mapped is one with the same permission to execute, if there is.
-func (p *Process) loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
-	base, found := uint64(0), false
+func (p *Process) loadBases(segments []elfreloc.Segment, m Mapping) (bases []uint64) {
+	isLikely := false
 	for _, s := range segments {
-		b, ok := p.segmentBase(s, m)
-		if !ok {
+		if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
 			continue
 		}
-		if s.Flags&elf.PF_X != 0 == m.Executable {
-			return b, true
-		}
-		if !found {
-			base, found = b, true
+		bases = append(bases, m.Start-m.Offset+s.Offset-s.Vaddr)
+		if last := len(bases) - 1; !isLikely && s.Flags&elf.PF_X != 0 == m.Executable {
+			isLikely = true
+			bases[0], bases[last] = bases[last], bases[0]
 		}
 	}
-	return base, found
-}
-
-// fits reports whether a mapping is a part of a file that is loaded at a base.
-func (p *Process) fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
-	return slices.ContainsFunc(segments, func(s elfreloc.Segment) bool {
-		b, ok := p.segmentBase(s, m)
-		return ok && b == base
-	})
-}
-
-// segmentBase returns the load base if a mapping is of a PT_LOAD segment. Segments are
-// mapped in whole pages.
-func (p *Process) segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
-	if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
-		return 0, false
-	}
-	return m.Start - m.Offset + s.Offset - s.Vaddr, true
+	return bases
 }
 
 // isLoaded finds the addresses of a module, and reports whether memory is there,
