@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 
 	"sdtconvert/elfreloc"
 )
@@ -200,12 +201,7 @@ var errNotDumped = errors.New("is not in the core file")
 func (c *coreFile) ReadAt(b []byte, address int64) (int, error) {
 	for done := 0; ; {
 		at := uint64(address) + uint64(done)
-		i, _ := slices.BinarySearchFunc(c.loads, at, func(s elfreloc.Segment, at uint64) int {
-			if s.Vaddr+s.Memsz <= at {
-				return -1
-			}
-			return 1
-		})
+		i := sort.Search(len(c.loads), func(i int) bool { return c.loads[i].Vaddr+c.loads[i].Memsz > at })
 		if i == len(c.loads) || at < c.loads[i].Vaddr || at-c.loads[i].Vaddr >= c.loads[i].Filesz {
 			return done, errNotDumped
 		}

@@ -1,9 +1,9 @@
 package image
 
 import (
-	"cmp"
 	"debug/elf"
 	"slices"
+	"sort"
 
 	"sdtconvert/elfreloc"
 )
@@ -69,40 +69,18 @@ func (l *Linked) unrelocated(addr, base uint64) uint64 {
 // dynamicRelocs are the relocations of words, which the loader applies.
 type dynamicRelocs struct {
 	loadBase, word     uint32 // their types
-	relative, symbolic relocList
+	relative, symbolic relocTable
 	maxSym             uint32 // the highest symbol that is named
 }
 
-// relocList is sorted by offset. Linkers write it so, or nearly so.
-type relocList []dynamicReloc
-
-type dynamicReloc struct {
-	off      uint64 // the address of the field
-	addend   int64
-	sym      uint32
-	implicit bool // the addend is in the field
-}
-
-// find returns the last relocation of a field: with addends, each undoes the
+// last returns the last relocation of a field: with addends, each undoes the
 // one before it.
-func (r relocList) find(off uint64) (dynamicReloc, bool) {
-	i, _ := slices.BinarySearchFunc(r, off, func(d dynamicReloc, off uint64) int {
-		if d.off <= off {
-			return -1
-		}
-		return 1
-	})
-	if i == 0 || r[i-1].off != off {
-		return dynamicReloc{}, false
+func (t relocTable) last(off uint64) (r elfreloc.Relocation, ok bool) {
+	i := sort.Search(len(t), func(i int) bool { return t[i].Offset > off })
+	if i == 0 || t[i-1].Offset != off {
+		return r, false
 	}
-	return r[i-1], true
-}
-
-func (r relocList) sort() {
-	byOffset := func(a, b dynamicReloc) int { return cmp.Compare(a.off, b.off) }
-	if !slices.IsSortedFunc(r, byOffset) {
-		slices.SortStableFunc(r, byOffset)
-	}
+	return t[i-1], true
 }
 
 // readRelocs reads the tables of PT_DYNAMIC. An image without it is a kernel or a static
@@ -142,13 +120,12 @@ func (l *Linked) readRelocTable(r *dynamicRelocs, addr, size uint64, rela bool) 
 
 // add adds a relocation if it is of a word. It never fails.
 func (r *dynamicRelocs) add(d elfreloc.Relocation) error {
-	field := dynamicReloc{d.Offset, d.Addend, d.Sym, d.Implicit}
 	switch d.Type {
 	case r.loadBase:
-		r.relative = append(r.relative, field)
+		r.relative = append(r.relative, d)
 	case r.word:
 		r.maxSym = max(r.maxSym, d.Sym)
-		r.symbolic = append(r.symbolic, field)
+		r.symbolic = append(r.symbolic, d)
 	}
 	return nil
 }

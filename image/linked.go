@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -73,12 +74,7 @@ func (l *Linked) Executable(a Addr) bool { return l.code.Find(a.Section, a.Offse
 
 // load finds the segment of an address.
 func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {
-	i, _ := slices.BinarySearchFunc(l.loads, addr, func(s elfreloc.Segment, addr uint64) int {
-		if s.Vaddr <= addr {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(l.loads), func(i int) bool { return l.loads[i].Vaddr > addr })
 	if i == 0 || addr-l.loads[i-1].Vaddr >= l.loads[i-1].Memsz {
 		return nil, false
 	}
@@ -175,53 +171,143 @@ func (l *Linked) Word(a Addr) (Ref, error) {
 			return Ref{}, err
 		}
 	}
-	if r, ok := l.relocs.symbolic.find(a.Offset); ok {
+	if r, ok := l.relocs.symbolic.last(a.Offset); ok {
 		return l.symbolic(r)
 	}
-	if r, ok := l.relocs.relative.find(a.Offset); ok && !r.implicit {
-		return Ref{Addr: Addr{Offset: uint64(r.addend)}}, nil
+	if r, ok := l.relocs.relative.last(a.Offset); ok && !r.Implicit {
+		return Ref{Addr: Addr{Offset: uint64(r.Addend)}}, nil
 	}
-	value, err := l.plainWord(a.Offset)
+	value, err := plainWord(l, Addr{Offset: a.Offset})
 	return Ref{Addr: Addr{Offset: value}}, err
 }
 
-func (l *Linked) plainWord(addr uint64) (uint64, error) {
-	data, err := l.Bytes(Addr{Offset: addr}, uint64(l.o.Encoding.Word()))
-	if err != nil {
-		return 0, err
-	}
-	return l.o.Encoding.GetWord(data), nil
-}
-
 // symbolic returns what a relocation against a symbol makes of a field.
-func (l *Linked) symbolic(r dynamicReloc) (Ref, error) {
+func (l *Linked) symbolic(r elfreloc.Relocation) (Ref, error) {
 	syms, err := l.dynamicSymbols()
 	if err != nil {
 		return Ref{}, err
 	}
-	if int64(r.sym) >= int64(max(syms.Len(), 1)) {
-		return Ref{}, l.errorAt(r.off, "a relocation against dynamic symbol %d of %d", r.sym, syms.Len())
+	if int64(r.Sym) >= int64(max(syms.Len(), 1)) {
+		return Ref{}, l.errorAt(r.Offset, "a relocation against dynamic symbol %d of %d", r.Sym, syms.Len())
 	}
-	if r.implicit {
-		value, err := l.plainWord(r.off)
+	if r.Implicit {
+		value, err := plainWord(l, Addr{Offset: r.Offset})
 		if err != nil {
 			return Ref{}, err
 		}
-		r.addend = int64(value)
+		r.Addend = int64(value)
 	}
 	var s elfreloc.Symbol
-	if r.sym != 0 {
-		s = syms.At(int(r.sym))
+	if r.Sym != 0 {
+		s = syms.At(int(r.Sym))
 	}
-	return refTo(s, r.sym, r.addend, false), nil
+	return refTo(s, r.Sym, r.Addend, false), nil
 }
 
-func (l *Linked) Distance(a Addr) (Ref, error) {
-	data, err := l.Bytes(a, 4)
-	if err != nil {
-		return Ref{}, err
+func (l *Linked) Distance(a Addr) (Ref, error) { return plainDistance(l, a) }
+
+// Arrays finds sections by their headers. Where there is none of the name, a
+// linker script may have put it into another, or the headers are stripped: then
+// the symbols that linkers make of its name tell, if they are left.
+func (l *Linked) Arrays(name string) ([]Range, error) {
+	all, err := l.sectionArrays(name)
+	if err != nil || len(all) > 0 {
+		return all, err
 	}
-	return Ref{Addr: a.Add(uint64(int64(int32(l.o.Encoding.Order.Uint32(data)))))}, nil
+	tables, err := l.tablesThatName("__start_" + name)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if r, ok, err := l.boundedArray(t, name); ok || err != nil {
+			return []Range{r}, err
+		}
+	}
+	return nil, nil
+}
+
+func (l *Linked) sectionArrays(name string) ([]Range, error) {
+	var all []Range
+	for i := range l.o.Sections {
+		s := &l.o.Sections[i]
+		if s.Name != name || s.Size == 0 || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		if !s.InFile() {
+			return nil, l.o.SectionError(i, errNoContents)
+		}
+		if !l.inFile(s.Addr, s.Size) {
+			return nil, l.o.SectionError(i, fmt.Errorf("%#x bytes at %#x are not in the image", s.Size, s.Addr))
+		}
+		all = append(all, Range{name, Addr{Offset: s.Addr}, s.Size, s.Flags&elf.SHF_WRITE != 0})
+	}
+	slices.SortStableFunc(all, func(a, b Range) int { return cmp.Compare(a.Start.Offset, b.Start.Offset) })
+	for i := 1; i < len(all); i++ {
+		if last := all[i-1]; all[i].Start.Offset-last.Start.Offset < last.Size {
+			return nil, l.errorAt(all[i].Start.Offset, "two sections %s overlap", name)
+		}
+	}
+	return all, nil
+}
+
+// tablesThatName lists the symbol tables that may hold a name: .symtab, then
+// the dynamic one. They are not read when their strings do not hold it.
+func (l *Linked) tablesThatName(name string) ([]*elfreloc.Symbols, error) {
+	var tables []*elfreloc.Symbols
+	in, err := l.o.NamesContain([][]byte{[]byte(name)})
+	if err != nil {
+		return nil, err
+	}
+	if in {
+		t, err := l.o.Symbols()
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	t, err := l.dynamicSymbols()
+	if err != nil {
+		return nil, err
+	}
+	return append(tables, t), nil
+}
+
+// boundedArray finds what is between __start_<name> and __stop_<name>.
+func (l *Linked) boundedArray(t *elfreloc.Symbols, name string) (Range, bool, error) {
+	start, hasStart := definition(t, "__start_"+name)
+	stop, hasStop := definition(t, "__stop_"+name)
+	if !hasStart || !hasStop || start == stop {
+		return Range{}, false, nil
+	}
+	if stop < start || !l.inFile(start, stop-start) {
+		return Range{}, false, l.errorAt(start, "__start_%s to __stop_%s, at %#x, is not in the image", name, name, stop)
+	}
+	s, _ := l.load(start)
+	return Range{name, Addr{Offset: start}, stop - start, s.Flags&elf.PF_W != 0}, true, nil
+}
+
+// definition finds the value of a symbol that is defined.
+func definition(t *elfreloc.Symbols, name string) (uint64, bool) {
+	for _, s := range t.WithPrefix(name) {
+		if s.Section != 0 && s.Section != elfreloc.SectionCommon && s.Name == name {
+			return s.Value, true
+		}
+	}
+	return 0, false
+}
+
+func (l *Linked) SymbolsAt(a Addr) ([]string, error) {
+	if l.names == nil {
+		t, err := l.o.Symbols()
+		if err == nil && t.Len() == 0 {
+			t, err = l.dynamicSymbols()
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.names = indexNames(t, false)
+	}
+	return l.names.lookup(l.o, a)
 }
 
 func (l *Linked) errorAt(addr uint64, format string, args ...any) error {

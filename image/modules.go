@@ -5,12 +5,14 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/debugfile"
 )
 
 // Module is an ELF file that is loaded in a process. A file that is loaded twice
@@ -105,7 +107,9 @@ type openedFile struct {
 }
 
 // openFile opens the file that is mapped: by its path if that is still the same
-// file, else by its mapping, which takes privileges, else from memory.
+// file, else by its mapping, which takes privileges, else from memory. The maps show the
+// path from the root of the process's mount namespace. That is mostly the root of the process, else
+// it may be ours.
 func (p *Process) openFile(maps []Mapping) openedFile {
 	m, id := maps[0], ""
 	inMemory, memErr := openMemory(p.memory, maps, m.Path)
@@ -115,12 +119,20 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			return openedFile{inMemory, FromMemory, ""}
 		}
 	}
-	o, note := p.openPaths(m, id)
-	if o != nil {
-		return openedFile{o, FromPath, ""}
+	names := []string{m.Path}
+	if p.core == nil {
+		names = []string{p.dir + "/root" + m.Path, m.Path, fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"}
 	}
-	if o := p.openMapped(m, id); o != nil {
-		return openedFile{o, FromMapping, note}
+	note := ""
+	for i, name := range names {
+		o, why := p.openPath(name, m, id)
+		switch {
+		case o != nil && i < 2:
+			return openedFile{o, FromPath, ""}
+		case o != nil:
+			return openedFile{o, FromMapping, note}
+		}
+		note = cmp.Or(note, why) // of the first
 	}
 	if memErr == nil {
 		return openedFile{inMemory, FromMemory, note + ": read from memory, without its section headers"}
@@ -128,65 +140,27 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 	return openedFile{note: fmt.Sprintf("%s, and in memory: %v", note, memErr)}
 }
 
-// openPaths opens a file by its path, or says why it is not what is mapped. The maps show the
-// path from the root of the process's mount namespace. That is mostly the root of the process, else
-// it may be ours.
-func (p *Process) openPaths(m Mapping, id string) (*elfreloc.Object, string) {
-	if p.core != nil {
-		return p.openPath(m.Path, m, id)
-	}
-	o, note := p.openPath(p.dir+"/root"+m.Path, m, id)
-	if o == nil {
-		o, _ = p.openPath(m.Path, m, id)
-	}
-	return o, note
-}
-
-// openPath opens a file by its name, or says why it is not what is mapped. Where
-// a file system numbers its files as it likes, an equal build ID will do.
+// openPath opens a file by a name, or says why it is not what is mapped. Where
+// a file system numbers its files as it likes, an equal build ID will do. It
+// stays open as long as the process.
 func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
-	o, same, err := p.openObject(path, m)
+	o, inode, err := p.openELF(path, m.Path)
+	same := p.core == nil && inode != 0 && inode == m.file.inode
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "deleted since it was mapped"
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "no permission to open it"
-	case err != nil && !same:
-		return nil, "replaced on disk since it was mapped"
-	case err != nil:
+	case err != nil && same:
 		return nil, err.Error()
-	case buildID(o) != id && id != "":
-		if same {
-			return nil, "overwritten on disk since it was mapped: its build ID differs"
-		}
-		return nil, "replaced on disk since it was mapped"
-	case !same && id == "" && p.core != nil:
+	case err == nil && same && buildID(o) != id && id != "":
+		return nil, "overwritten on disk since it was mapped: its build ID differs"
+	case err == nil && id == "" && p.core != nil:
 		return nil, "no build ID tells whether this is still the file that was mapped"
-	case !same && id == "":
+	case err != nil, !same && id == "", buildID(o) != id && id != "":
 		return nil, "replaced on disk since it was mapped"
 	}
 	return o, ""
-}
-
-// openMapped opens the file of a mapping, whatever has become of its name.
-func (p *Process) openMapped(m Mapping, id string) *elfreloc.Object {
-	if p.core != nil {
-		return nil
-	}
-	for _, path := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
-		o, same, err := p.openObject(path, m)
-		if err == nil && (same || id != "") && (id == "" || buildID(o) == id) {
-			return o
-		}
-	}
-	return nil
-}
-
-// openObject opens a file, and reports whether it is the one that is mapped. It
-// stays open as long as the process.
-func (p *Process) openObject(path string, m Mapping) (o *elfreloc.Object, same bool, err error) {
-	o, inode, err := p.openELF(path, m.Path)
-	return o, p.core == nil && inode != 0 && inode == m.file.inode, err
 }
 
 // errNotRegular is of a device, a pipe or a directory.
@@ -226,15 +200,12 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 	}
 	var modules []*Module
 	for _, m := range maps {
-		base, ok := uint64(0), false
-		if len(modules) > 0 {
-			ok = p.fits(segments, m, modules[len(modules)-1].Base)
+		bases := p.loadBases(segments, m)
+		if len(bases) == 0 {
+			continue
 		}
-		if !ok {
-			if base, ok = p.loadBase(segments, m); !ok {
-				continue
-			}
-			modules = append(modules, &Module{Path: m.Path, Base: base, Source: f.source, Note: f.note, Object: f.object})
+		if n := len(modules); n == 0 || !slices.Contains(bases, modules[n-1].Base) {
+			modules = append(modules, &Module{Path: m.Path, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
 		}
 		last := modules[len(modules)-1]
 		last.Mappings = append(last.Mappings, m)
@@ -297,42 +268,23 @@ func (p *Process) addUnreadable(maps []Mapping, note string) {
 		Start: maps[0].Start, End: maps[n-1].End, Mappings: maps[:n], Note: note})
 }
 
-// loadBase returns the load base that a mapping tells: OpenBSD's dt(4) subtracts the
-// address of the segment, as it is mapped, from that of the mapping. Pages that
+// loadBases returns the load bases that a mapping tells, the likeliest first: OpenBSD's dt(4) subtracts the
+// address of the segment, as it is mapped, from that of the mapping. Segments are mapped in whole pages. Pages that
 // hold the end of one segment and the start of another are mapped twice, so the
 // segment that is mapped is one with the same permission to execute, if there is.
-func (p *Process) loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
-	base, found := uint64(0), false
+func (p *Process) loadBases(segments []elfreloc.Segment, m Mapping) (bases []uint64) {
+	isLikely := false
 	for _, s := range segments {
-		b, ok := p.segmentBase(s, m)
-		if !ok {
+		if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
 			continue
 		}
-		if s.Flags&elf.PF_X != 0 == m.Executable {
-			return b, true
-		}
-		if !found {
-			base, found = b, true
+		bases = append(bases, m.Start-m.Offset+s.Offset-s.Vaddr)
+		if last := len(bases) - 1; !isLikely && s.Flags&elf.PF_X != 0 == m.Executable {
+			isLikely = true
+			bases[0], bases[last] = bases[last], bases[0]
 		}
 	}
-	return base, found
-}
-
-// fits reports whether a mapping is a part of a file that is loaded at a base.
-func (p *Process) fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
-	return slices.ContainsFunc(segments, func(s elfreloc.Segment) bool {
-		b, ok := p.segmentBase(s, m)
-		return ok && b == base
-	})
-}
-
-// segmentBase returns the load base if a mapping is of a PT_LOAD segment. Segments are
-// mapped in whole pages.
-func (p *Process) segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
-	if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
-		return 0, false
-	}
-	return m.Start - m.Offset + s.Offset - s.Vaddr, true
+	return bases
 }
 
 // isLoaded finds the addresses of a module, and reports whether memory is there,
@@ -352,3 +304,94 @@ func (p *Process) isLoaded(segments []elfreloc.Segment, m *Module) bool {
 	}
 	return m.Start < m.End && (m.Object.Type == elf.ET_DYN || m.Base == 0)
 }
+
+// fileInMemory is what is left of a file in the memory of a process: its
+// segments, at the offsets that they have in the file. What is between them
+// cannot be read. Section headers, at the file's end, are mostly not there.
+type fileInMemory struct {
+	memory io.ReaderAt // by address
+	maps   []Mapping
+	header []byte // the ELF header, in place of the one in memory
+}
+
+func (f *fileInMemory) ReadAt(b []byte, off int64) (int, error) {
+	done := 0
+	for done < len(b) {
+		at := uint64(off) + uint64(done)
+		if at < uint64(len(f.header)) {
+			done += copy(b[done:], f.header[at:])
+			continue
+		}
+		m := f.at(at)
+		if m == nil {
+			return done, fmt.Errorf("offset %#x of the file is not in memory", at)
+		}
+		want := min(uint64(len(b)-done), m.Offset+(m.End-m.Start)-at)
+		n, err := f.memory.ReadAt(b[done:done+int(want)], int64(m.Start+(at-m.Offset)))
+		if done += n; n < int(want) {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (f *fileInMemory) at(off uint64) *Mapping {
+	for i := range f.maps {
+		if m := &f.maps[i]; off >= m.Offset && off-m.Offset < m.End-m.Start {
+			return m
+		}
+	}
+	return nil
+}
+
+// size returns the offset behind the last byte in memory.
+func (f *fileInMemory) size() int64 {
+	size := uint64(0)
+	for _, m := range f.maps {
+		if end := m.Offset + (m.End - m.Start); end >= m.Offset && end < 1<<62 {
+			size = max(size, end)
+		}
+	}
+	return int64(size)
+}
+
+// openMemory opens the ELF file whose first mapping is maps[0]. Where its
+// section headers cannot be read, it is opened without any.
+func openMemory(memory io.ReaderAt, maps []Mapping, name string) (*elfreloc.Object, error) {
+	f := &fileInMemory{memory: memory, maps: maps}
+	if maps[0].Path == vdso { // all of it is in memory
+		if o, err := elfreloc.Open(f, f.size(), name); err == nil {
+			return o, nil
+		}
+	}
+	header := make([]byte, 64)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return nil, &elfreloc.Error{File: name, Err: err}
+	}
+	switch elf.Class(header[elf.EI_CLASS]) { // e_shoff; e_shnum and e_shstrndx (gABI, "ELF Header")
+	case elf.ELFCLASS32:
+		header = header[:52]
+		clear(header[32:36])
+		clear(header[48:52])
+	case elf.ELFCLASS64:
+		clear(header[40:48])
+		clear(header[60:64])
+	}
+	f.header = header
+	return elfreloc.Open(f, f.size(), name)
+}
+
+// vdso is the path of the library that the kernel maps into every process.
+const vdso = "[vdso]"
+
+// buildID returns what the linker made of a linked file's contents, "" when there is
+// none.
+func buildID(o *elfreloc.Object) string {
+	id, err := debugfile.BuildID(o)
+	if err != nil {
+		return ""
+	}
+	return string(id)
+}
+
+var errEnded = errors.New("the process has ended, or runs another program now")

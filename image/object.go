@@ -8,6 +8,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
+	"sort"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -20,28 +21,9 @@ import (
 type Object struct {
 	o      *elfreloc.Object
 	m      arch.Machine
-	fields map[int][]field // by section, sorted by offset
+	tables map[int][]elfreloc.RelocSection // by the section that they apply to, nil before they are asked for
+	relocs map[int][]elfreloc.Relocation   // by section
 	names  *names
-}
-
-// field is a relocation, as compact as in the file.
-type field struct {
-	off    uint64
-	addend int64 // of fieldOther, the type of the relocation
-	sym    uint32
-	what   fieldKind
-}
-
-type fieldKind uint8
-
-const (
-	fieldOther    fieldKind = iota // not an address, nor a distance
-	fieldWord                      // an address
-	fieldDistance                  // a 32-bit distance from the field itself
-)
-
-func openObject(o *elfreloc.Object, m arch.Machine) *Object {
-	return &Object{o: o, m: m, fields: map[int][]field{}}
 }
 
 func (b *Object) Name() string                { return b.o.Name }
@@ -95,103 +77,88 @@ func (b *Object) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 func (b *Object) Word(a Addr) (Ref, error) {
-	f, ok, err := b.field(a, fieldWord)
-	if err != nil {
-		return Ref{}, err
-	}
-	if ok && !f.implicit {
-		return b.ref(f)
-	}
-	data, err := b.Bytes(a, uint64(b.o.Encoding.Word()))
-	if err != nil {
-		return Ref{}, err
-	}
-	value := b.o.Encoding.GetWord(data)
-	if !ok {
-		return Ref{Addr: Addr{Offset: value}}, nil // a number, or a null pointer
-	}
-	f.addend = int64(value)
-	return b.ref(f)
+	return b.follow(a, fieldWord, uint64(b.o.Encoding.Word()), b.o.Encoding.GetWord, Addr{})
 }
 
 func (b *Object) Distance(a Addr) (Ref, error) {
-	f, ok, err := b.field(a, fieldDistance)
+	return b.follow(a, fieldDistance, 4, distanceIn(b), a)
+}
+
+// follow returns what a field of a kind and size refers to. get reads the number in the field. Without a
+// relocation that is the distance from a place, because the assembler knew it.
+func (b *Object) follow(a Addr, want fieldKind, size uint64, get func([]byte) uint64, from Addr) (Ref, error) {
+	r, ok, err := b.relocation(a, want)
 	if err != nil {
 		return Ref{}, err
 	}
-	if ok && !f.implicit {
-		return b.ref(f)
-	}
-	data, err := b.Bytes(a, 4)
-	if err != nil {
-		return Ref{}, err
-	}
-	value := int64(int32(b.o.Encoding.Order.Uint32(data)))
-	if !ok { // the assembler knew it: both are in one section
-		return Ref{Addr: a.Add(uint64(value))}, nil
-	}
-	f.addend = value
-	return b.ref(f)
-}
-
-// found is a field, and whether its addend is in its place (SHT_REL).
-type found struct {
-	field
-	implicit bool
-}
-
-// field finds the relocation of a field, which must be of the given kind.
-func (b *Object) field(a Addr, want fieldKind) (found, bool, error) {
-	if !b.has(a.Section) {
-		return found{}, false, b.errorAt(a, "is in no section")
-	}
-	all, err := b.sectionFields(a.Section)
-	if err != nil {
-		return found{}, false, err
-	}
-	i, ok := slices.BinarySearchFunc(all, a.Offset, func(f field, off uint64) int { return cmp.Compare(f.off, off) })
-	if !ok {
-		return found{}, false, nil
-	}
-	other := int64(b.m.Traits().Word) // but a distance was wanted, or the other way round
-	if want == fieldWord {
-		other = int64(b.m.Traits().Relative[0].Type)
-	}
-	for ; i < len(all) && all[i].off == a.Offset; i++ {
-		switch all[i].what &^ implicitAddend {
-		case want:
-			return found{all[i], all[i].what&implicitAddend != 0}, true, nil
-		case fieldOther:
-			other = all[i].addend
+	if !ok || r.Implicit {
+		data, err := b.Bytes(a, size)
+		if err != nil {
+			return Ref{}, err
+		}
+		if r.Addend = int64(get(data)); !ok {
+			return Ref{Addr: from.Add(uint64(r.Addend))}, nil
 		}
 	}
-	return found{}, false, b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(uint32(other)))
+	syms, err := b.o.Symbols()
+	if err != nil {
+		return Ref{}, err
+	}
+	return refTo(syms.At(int(r.Sym)), r.Sym, r.Addend, true), nil
 }
 
-// implicitAddend marks a field of an SHT_REL section.
-const implicitAddend fieldKind = 0x80
+// relocation finds the relocation of a field, which must be of the given kind.
+func (b *Object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, ok bool, err error) {
+	if !b.has(a.Section) {
+		return found, false, b.errorAt(a, "is in no section")
+	}
+	all, err := b.Relocations(a.Section)
+	if err != nil {
+		return found, false, err
+	}
+	other, isField := b.m.Traits().Word, false // but a distance was wanted, or the other way round
+	if want == fieldWord {
+		other = b.m.Traits().Relative[0].Type
+	}
+	i := sort.Search(len(all), func(i int) bool { return all[i].Offset >= a.Offset })
+	for ; i < len(all) && all[i].Offset == a.Offset; i++ {
+		kind := b.kind(all[i].Type)
+		isField = isField || kind != fieldNone
+		switch kind {
+		case want:
+			return all[i], true, nil
+		case fieldOther:
+			other = all[i].Type
+		}
+	}
+	if isField {
+		err = b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(other))
+	}
+	return found, false, err
+}
 
-func (b *Object) sectionFields(section int) ([]field, error) {
-	if all, ok := b.fields[section]; ok {
+// Relocations returns the relocations of a section, but for those that do nothing, sorted by
+// offset. They are not to be modified.
+func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
+	if all, ok := b.relocs[section]; ok {
 		return all, nil
 	}
-	rels, err := b.o.RelocSections()
-	if err != nil {
-		return nil, err
-	}
-	var all []field
-	for _, rs := range rels {
-		if rs.Target != section {
-			continue
+	if b.tables == nil {
+		tables, err := b.o.RelocSections()
+		if err != nil {
+			return nil, err
 		}
+		b.tables = map[int][]elfreloc.RelocSection{}
+		for _, rs := range tables {
+			b.tables[rs.Target] = append(b.tables[rs.Target], rs)
+		}
+	}
+	var all relocTable
+	for _, rs := range b.tables[section] {
 		all = slices.Grow(all, rs.Len)
 		err := b.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			what, ok := b.kind(r)
-			if what&^implicitAddend == fieldOther {
-				r.Addend = int64(r.Type)
-			}
-			if ok {
-				all = append(all, field{r.Offset, r.Addend, r.Sym, what})
+			if r.Type != b.m.Traits().None {
+				all = append(all, r)
 			}
 			return nil
 		})
@@ -199,47 +166,42 @@ func (b *Object) sectionFields(section int) ([]field, error) {
 			return nil, err
 		}
 	}
-	byOffset := func(a, b field) int { return cmp.Compare(a.off, b.off) }
-	if !slices.IsSortedFunc(all, byOffset) {
-		slices.SortStableFunc(all, byOffset)
-	}
-	b.fields[section] = all
+	all.sort()
+	b.relocs[section] = all
 	return all, nil
 }
 
-// kind returns what a relocation makes of its field, or false when it makes nothing
-// of it alone: R_*_NONE, and the subtraction of the field's own address.
-func (b *Object) kind(r elfreloc.Relocation) (what fieldKind, ok bool) {
-	t := b.m.Traits()
-	if r.Type == t.None {
-		return 0, false
+// relocTable is sorted by offset. Most tools write it so, or nearly so.
+type relocTable []elfreloc.Relocation
+
+func (t relocTable) sort() {
+	byOffset := func(a, b elfreloc.Relocation) int { return cmp.Compare(a.Offset, b.Offset) }
+	if !slices.IsSortedFunc(t, byOffset) {
+		slices.SortStableFunc(t, byOffset)
 	}
-	if r.Type == t.Word {
-		what = fieldWord
-	}
-	if slices.Contains(t.AlsoRelative, r.Type) {
-		what = fieldDistance
-	}
-	for _, rel := range t.Relative {
-		if rel.Type == r.Type {
-			if rel.Sub {
-				return 0, false
-			}
-			what = fieldDistance
-		}
-	}
-	if r.Implicit {
-		what |= implicitAddend
-	}
-	return what, true
 }
 
-func (b *Object) ref(f found) (Ref, error) {
-	syms, err := b.o.Symbols()
-	if err != nil {
-		return Ref{}, err
+// fieldKind is what a relocation makes of its field.
+type fieldKind uint8
+
+const (
+	fieldNone     fieldKind = iota // nothing by itself: the subtraction of the field's own address
+	fieldOther                     // not an address, nor a distance
+	fieldWord                      // an address
+	fieldDistance                  // a 32-bit distance from the field itself
+)
+
+func (b *Object) kind(typ uint32) fieldKind {
+	t := b.m.Traits()
+	switch i := slices.IndexFunc(t.Relative, func(r arch.RelativeReloc) bool { return r.Type == typ }); {
+	case i >= 0 && t.Relative[i].Sub:
+		return fieldNone
+	case i >= 0, slices.Contains(t.AlsoRelative, typ):
+		return fieldDistance
+	case typ == t.Word:
+		return fieldWord
 	}
-	return refTo(syms.At(int(f.sym)), f.sym, f.addend, true), nil
+	return fieldOther
 }
 
 // refTo returns what a field refers to whose relocation names a symbol.

@@ -1,8 +1,5 @@
 package image
 
-// The image of a running process: an address is one of its memory, where fields hold
-// what they refer to.
-
 import (
 	"errors"
 	"fmt"
@@ -12,12 +9,17 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
+
+// The image of a running process: an address is one of its memory, where fields hold
+// what they refer to.
 
 // Process is a running process, as Linux shows it in /proc (proc(5)), or one that has
 // ended, in a core file. Its
@@ -174,12 +176,7 @@ func (m *processMemory) ReadAt(b []byte, addr int64) (int, error) {
 
 // mapping finds the mapping of an address, or nil.
 func (p *Process) mapping(addr uint64) *Mapping {
-	i, _ := slices.BinarySearchFunc(p.maps, addr, func(m Mapping, addr uint64) int {
-		if m.End <= addr {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].End > addr })
 	if i < len(p.maps) && p.maps[i].Start <= addr {
 		return &p.maps[i]
 	}
@@ -199,12 +196,7 @@ func (p *Process) mapped(addr, n uint64) bool {
 
 // Module finds the module that an address is in, or nil.
 func (p *Process) Module(addr uint64) *Module {
-	i, _ := slices.BinarySearchFunc(p.Modules, addr, func(m *Module, addr uint64) int {
-		if m.Start <= addr {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(p.Modules), func(i int) bool { return p.Modules[i].Start > addr })
 	if i > 0 && addr < p.Modules[i-1].End {
 		return p.Modules[i-1]
 	}
@@ -270,20 +262,11 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 func (p *Process) Word(a Addr) (Ref, error) {
-	data, err := p.Bytes(a, uint64(p.Encoding().Word()))
-	if err != nil {
-		return Ref{}, err
-	}
-	return Ref{Addr: Addr{Offset: p.Encoding().GetWord(data)}}, nil
+	value, err := plainWord(p, a)
+	return Ref{Addr: Addr{Offset: value}}, err
 }
 
-func (p *Process) Distance(a Addr) (Ref, error) {
-	data, err := p.Bytes(a, 4)
-	if err != nil {
-		return Ref{}, err
-	}
-	return Ref{Addr: a.Add(uint64(int64(int32(p.Encoding().Order.Uint32(data)))))}, nil
-}
+func (p *Process) Distance(a Addr) (Ref, error) { return plainDistance(p, a) }
 
 // Arrays finds those of all modules for the machine of the process.
 func (p *Process) Arrays(name string) ([]Range, error) {
@@ -320,4 +303,111 @@ func (p *Process) SymbolsAt(a Addr) ([]string, error) {
 		return nil, nil
 	}
 	return m.Image.SymbolsAt(Addr{Offset: a.Offset - m.Base})
+}
+
+// Mapping is a part of a process's memory: a line of /proc/PID/maps (proc(5)).
+type Mapping struct {
+	Start, End uint64 // addresses; End is behind the last byte
+	Offset     uint64 // in the file, bytes
+	Executable bool
+	Path       string // "[stack]" and its kin, or ""
+	// Deleted reports that the file's name is gone, or another's.
+	Deleted bool
+
+	file fileID // {} for memory that belongs to no file
+	// unknown reports that Executable is not known: gdb leaves out of core files what the process has not written.
+	unknown bool
+}
+
+// fileID tells files apart, by what stat and the maps say.
+type fileID struct {
+	major, minor uint32 // of the device
+	inode        uint64
+}
+
+// deleted is what Linux writes behind the path of a file without a name.
+const deleted = " (deleted)"
+
+// parseMaps reads /proc/PID/maps, which is sorted by address.
+func parseMaps(text string) ([]Mapping, error) {
+	var all []Mapping
+	for line := range strings.Lines(text) {
+		m, ok := parseMapping(strings.TrimSuffix(line, "\n"))
+		if !ok || len(all) > 0 && m.Start < all[len(all)-1].End {
+			return nil, fmt.Errorf("the line %q of its memory map makes no sense", line)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// parseMapping reads one line:
+//
+//	start-end perms offset major:minor inode   path
+func parseMapping(line string) (m Mapping, ok bool) {
+	var word [5]string
+	for i := range word {
+		word[i], line, _ = strings.Cut(line, " ")
+	}
+	start, end, ok1 := strings.Cut(word[0], "-")
+	major, minor, ok2 := strings.Cut(word[3], ":")
+	if !ok1 || !ok2 || len(word[1]) != 4 {
+		return m, false
+	}
+	m.Executable = word[1][2] == 'x'
+	var numbers [6]uint64
+	for i, w := range []string{start, end, word[2], major, minor, word[4]} {
+		base := 16
+		if i == 5 {
+			base = 10
+		}
+		n, err := strconv.ParseUint(w, base, 64)
+		if err != nil {
+			return m, false
+		}
+		numbers[i] = n
+	}
+	m.Start, m.End, m.Offset = numbers[0], numbers[1], numbers[2]
+	m.file = fileID{uint32(numbers[3]), uint32(numbers[4]), numbers[5]}
+	if m.file.inode == 0 {
+		m.file = fileID{}
+	}
+	m.Path = strings.ReplaceAll(strings.TrimLeft(line, " "), `\012`, "\n")
+	if m.file != (fileID{}) {
+		m.Path, m.Deleted = strings.CutSuffix(m.Path, deleted)
+	}
+	return m, m.Start < m.End
+}
+
+// ErrNoMemory is of a process that has ended, or is a thread of the kernel.
+var ErrNoMemory = errors.New("has no memory of its own")
+
+// MappedCode returns the paths of the files whose code a process has mapped, each once, below the root
+// of this process. Files without a name are left out.
+func MappedCode(pid int) ([]string, error) {
+	p := runningProcess(pid)
+	text, err := os.ReadFile(p.dir + "/maps")
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), err == nil && len(text) == 0:
+		return nil, ErrNoMemory
+	case err != nil:
+		return nil, p.openError(err)
+	}
+	maps, err := parseMaps(string(text))
+	if err != nil {
+		return nil, p.error(err)
+	}
+	root := ""
+	if own, err := os.Stat("/"); err == nil {
+		if info, err := os.Stat(p.dir + "/root/"); err == nil && !os.SameFile(own, info) {
+			root = p.dir + "/root"
+		}
+	}
+	var files []string
+	for _, m := range maps {
+		if path := root + m.Path; m.Executable && m.file.inode != 0 && !m.Deleted && !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
+	return files, nil
 }

@@ -23,9 +23,9 @@ type ProbeSource interface {
 type probeInfo struct {
 	plan     *Plan
 	objects  *ProbeObjects
-	defined  *linkerset.Probes            // what probe objects say that this object defines
-	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
-	fault    error                        // of debug information
+	defined  *linkerset.Probes              // what probe objects say that this object defines
+	declared map[string][][]lines.Parameter // of stubs, by debug information; nil until it is asked
+	fault    error                          // of debug information
 }
 
 // probeInfo returns what is known of the probes of the object. It is made once for a plan:
@@ -64,7 +64,7 @@ func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
 
 // prototypes returns the parameters of stubs that debug information declares, by the
 // stub's name. With a fault they are those that were read before it.
-func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault error) {
+func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault error) {
 	if k.declared != nil {
 		return k.declared, k.fault
 	}
@@ -77,7 +77,7 @@ func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault e
 		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] })
 	}
 	if k.declared == nil {
-		k.declared = map[string][]lines.Parameter{}
+		k.declared = map[string][][]lines.Parameter{}
 	}
 	return k.declared, k.fault
 }
@@ -98,8 +98,8 @@ func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.T
 		return types, nil, true
 	}
 	declared, _ := k.prototypes() // its fault is a warning of the notes
-	if params, ok := declared[s.Name]; ok {
-		for _, p := range params {
+	if prototypes, ok := declared[s.Name]; ok {
+		for _, p := range prototypes[0] { // units may disagree
 			types, others = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(others, p.Other)
 		}
 		return types, others, true

@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/unwind"
 )
 
 // The unwind tables of .eh_frame are there in stripped images too: C++ and the
@@ -93,10 +94,8 @@ func loadedFrames(o *elfreloc.Object) ([]frame, error) {
 		if len(header) < 4 || header[0] != 1 {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x is not of version 1", o.Name, s.Vaddr)
 		}
-		r := newReader(header, s.Vaddr, o.Encoding)
-		r.Skip(4) // the version and three encodings
-		addr := r.pointer(header[1])
-		if err := r.Err(); err != nil {
+		addr, err := unwind.Table(header, s.Vaddr, o.Encoding)
+		if err != nil {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x: %w", o.Name, s.Vaddr, err)
 		}
 		data, err := loaded(o, segments, addr)
@@ -148,101 +147,77 @@ func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	return entries
 }
 
-// cie is what a Common Information Entry says of the FDEs that refer to it.
-type cie struct {
-	encoding byte // of addresses
-	sized    bool // whether augmentation data with its length follows
-}
-
-// parseFrames reads .eh_frame, which is loaded at addr. A length of zero ends it
-// for an unwinder; a section may hold more behind it, if the file that ends the
-// list was not linked last. off is where an error was met.
+// parseFrames reads .eh_frame, which is loaded at addr. off is where an error was met.
 func parseFrames(data []byte, addr uint64, l elfreloc.Encoding, stop bool) (frames []frame, off int, err error) {
-	cies := make(map[int]cie)
 	const usual = 32 // bytes of an FDE, at least
 	frames = make([]frame, 0, len(data)/usual)
-	r := newReader(data, addr, l)
-	for r.At < len(data) {
-		off = r.At
-		body := r.entry()
-		if !body.Bad() && body.At == len(body.Data) {
-			if stop {
-				break
-			}
-			continue
+	for f, err := range unwind.Functions(data, addr, l, stop) {
+		if err != nil {
+			return frames, f.Offset, err
 		}
-		field := body.At
-		if id := int(body.U32()); id == 0 && !body.Bad() {
-			cies[off] = body.cie()
-		} else if owner, ok := cies[field-id]; ok { // the distance from the field itself
-			if f := body.fde(owner); !body.Bad() {
-				frames = append(frames, f)
-			}
-		} else {
-			body.fail("no CIE %#x bytes before the pointer to it", id)
-		}
-		if err := body.Err(); err != nil {
-			return frames, off, err
-		}
+		frames = append(frames, frame{start: f.Start, size: f.Size})
 	}
 	return frames, 0, nil
 }
 
-// cie reads a CIE behind its ID.
-func (r *reader) cie() (parsed cie) {
-	version := r.U8()
-	if version != 1 && version != 3 {
-		r.fail("CIE of version %d", version)
+// Arm's own unwind tables: .ARM.exidx has an entry of two words for each function,
+// sorted by address. The first word is the distance from itself to the function, the
+// second how to unwind: in its bits, by the distance to .ARM.extab, or not at all
+// (Exception Handling ABI for the Arm Architecture, 6).
+//
+// A linker keeps one of neighbouring entries that say the same in their bits, and
+// assembly may have no entries. So another function may begin before the next entry.
+
+const (
+	exidxEntry = 8
+	cantUnwind = 1 // EXIDX_CANTUNWIND
+)
+
+// readIndex reads .ARM.exidx. After an error the frames are those in front of it.
+func readIndex(o *elfreloc.Object, conventions arch.Conventions) ([]frame, error) {
+	data, addr, err := findIndex(o, conventions)
+	if err != nil {
+		return nil, err
 	}
-	augmentation := string(r.Text())
-	r.SkipLEB() // code alignment
-	r.SkipLEB() // data alignment
-	if version == 1 {
-		r.U8()
-	} else {
-		r.SkipLEB() // the column of the return address
+	var frames []frame
+	last := uint64(0)
+	for at := uint64(0); at+exidxEntry <= uint64(len(data)); at += exidxEntry {
+		distance, how := o.Encoding.Order.Uint32(data[at:]), o.Encoding.Order.Uint32(data[at+4:])
+		start := uint64(uint32(addr+at) + uint32(int32(distance<<1)>>1))
+		if distance>>31 != 0 || at > 0 && start <= last {
+			return frames, fmt.Errorf("%s: .ARM.exidx at %#x: not in the order of addresses", o.Name, addr+at)
+		}
+		if n := len(frames); n > 0 && frames[n-1].size == 0 {
+			frames[n-1].size = start - frames[n-1].start
+		}
+		last = start
+		if how != cantUnwind { // which linkers put behind the last function of a section, too
+			frames = append(frames, frame{start: start, kind: frameIndexed})
+		}
 	}
-	if augmentation == "" {
-		return parsed
-	}
-	if augmentation[0] != 'z' {
-		r.fail("CIE of augmentation %q", augmentation)
-	}
-	parsed.sized = true
-	n := r.Uleb()
-	data := r.Take(n)
-	if r.Bad() {
-		return parsed
-	}
-	r.Data, r.At = r.Data[:r.At], r.At-len(data)
-	for _, letter := range augmentation[1:] {
-		r.augmentation(letter, &parsed)
-	}
-	return parsed
+	return frames, nil
 }
 
-// augmentation reads what a letter of the augmentation stands for.
-func (r *reader) augmentation(letter rune, parsed *cie) {
-	switch letter {
-	case 'S', 'B', 'G': // a signal's frame; arm64's B key, and tagged frames
-	case 'L': // the encoding of the address of a function's data
-		r.U8()
-	case 'R': // the encoding of addresses of code
-		parsed.encoding = r.U8()
-		r.formatOf(parsed.encoding)
-	case 'P': // the personality routine
-		r.skipPointer(r.U8())
-	default:
-		r.fail("CIE of augmentation %q", letter)
+// findIndex returns the contents and the address of .ARM.exidx, nil if there is none.
+func findIndex(o *elfreloc.Object, conventions arch.Conventions) (data []byte, addr uint64, err error) {
+	for i := range o.Sections {
+		if s := &o.Sections[i]; s.Type == conventions.UnwindIndex && s.InFile() {
+			data, err = o.Data(i)
+			return data, s.Addr, err
+		}
 	}
-}
-
-// fde reads an FDE behind the pointer to its CIE.
-func (r *reader) fde(owner cie) (f frame) {
-	f.start = r.pointer(owner.encoding)
-	f.size = r.pointer(owner.encoding & formatMask)
-	if owner.sized {
-		r.Skip(r.Uleb())
+	if len(o.Sections) > 0 {
+		return nil, 0, nil
 	}
-	return f
+	segments, err := o.Segments()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, s := range segments {
+		if s.Type == conventions.UnwindSegment {
+			data, err = loaded(o, segments, s.Vaddr)
+			return data[:min(uint64(len(data)), s.Filesz)], s.Vaddr, err
+		}
+	}
+	return nil, 0, nil
 }

@@ -154,13 +154,16 @@ func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 // useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
 // is a fault of the image.
 func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Options) {
-	find := opts.Debug
-	if find == nil {
-		shared := debugfile.Share(o, opts.Path, opts.DebugRoots)
-		defer shared.Close()
-		find = shared.Object
+	var debug *elfreloc.Object
+	var err error
+	if opts.Debug != nil {
+		debug, err = opts.Debug()
+	} else if f, openErr := debugfile.Open(o, opts.Path, opts.DebugRoots); f != nil {
+		defer f.Close()
+		debug, err = f.Object, openErr
+	} else {
+		err = openErr
 	}
-	debug, err := find()
 	opts.warn(err)
 	if debug == nil {
 		return

@@ -113,7 +113,7 @@ func (s *resolveSettings) validate(process bool, args []string) error {
 	return nil
 }
 
-func (s *resolveSettings) open() (locate.Space, error) {
+func (s *resolveSettings) open() (*locate.Space, error) {
 	if s.pid != 0 {
 		return locate.OpenProcess(s.pid, s.Options)
 	}

@@ -11,6 +11,7 @@ package check
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -93,15 +96,14 @@ type Probe struct{ Provider, Module, Function, Name string }
 
 // Set is the files of one run.
 type Set struct {
-	opts         Options
-	files        []string // names
-	findings     []Finding
-	links        map[abi]*link
-	sites        []probeSite // of all files
-	manifestDiff *manifestDiff
-	checked      []string // files without an error, in their order
-	errors       []error
-	incomplete   bool // a file could not be checked, or only in part
+	opts       Options
+	files      []string // names
+	findings   []Finding
+	links      map[abi]*link
+	sites      []probeSite // of all files
+	checked    []string    // files without an error, in their order
+	errors     []error
+	incomplete bool // a file could not be checked, or only in part
 }
 
 // abi is what files have in common that may be linked with each other.
@@ -112,7 +114,65 @@ type abi struct {
 
 // New makes a set without files.
 func New(opts Options) *Set {
-	return &Set{opts: opts, links: map[abi]*link{}, manifestDiff: newManifestDiff(opts.Manifest)}
+	if opts.Manifest != nil {
+		opts.Manifest.sortCopies()
+	}
+	return &Set{opts: opts, links: map[abi]*link{}}
+}
+
+// Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is
+// incomplete, and the others are checked.
+func (s *Set) Add(path string) {
+	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin}, func(src *input.Source) error {
+		if err := s.source(src); err != nil {
+			s.fail(err)
+		}
+		return nil
+	}); err != nil {
+		s.fail(err)
+	}
+}
+
+func (s *Set) fail(err error) {
+	s.incomplete = true
+	s.errors = append(s.errors, err)
+	s.opts.Failed(err)
+}
+
+// source checks a file or a member of an archive of any type.
+func (s *Set) source(src *input.Source) error {
+	o, err := src.ELF(s.opts.Names)
+	if err == nil {
+		err = input.CheckLTO(o.Object, s.opts.Names)
+	}
+	var lto *input.LTOError
+	switch {
+	case errors.As(err, &lto):
+		s.files = append(s.files, src.Name)
+		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: lto.What, file: len(s.files) - 1})
+	case errors.Is(err, input.ErrSkipped): // it holds nothing
+	case err != nil:
+		return err
+	default:
+		if err := s.object(o); err != nil {
+			return err
+		}
+	}
+	s.checked = append(s.checked, src.Name)
+	return nil
+}
+
+// object checks an object or an image. After an error some rules were not applied.
+func (s *Set) object(o *input.Object) error {
+	l := &fileChecker{Object: o, set: s}
+	if o.Machine != nil {
+		var err error
+		if l.code, err = locate.NewCode(o, locate.Options{Lines: true, Warn: s.opts.Warn}); err != nil {
+			return err
+		}
+		defer l.code.Close()
+	}
+	return l.check()
 }
 
 // Files returns the names of the files that were checked.
@@ -124,11 +184,11 @@ func (s *Set) Errors() []error { return s.errors }
 // Findings returns all that the rules have found, sorted by file and place. No
 // file may be added afterwards.
 func (s *Set) Findings() []Finding {
-	for _, l := range s.sortedLinks() {
+	for _, l := range s.links {
 		l.finish()
 	}
 	s.require()
-	s.compareManifest()
+	s.reportManifest()
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
@@ -140,16 +200,6 @@ func (s *Set) Findings() []Finding {
 	}
 	number(s.findings)
 	return s.findings
-}
-
-// sortedLinks lists the links in the order in which their first files came.
-func (s *Set) sortedLinks() []*link {
-	var links []*link
-	for _, l := range s.links {
-		links = append(links, l)
-	}
-	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
-	return links
 }
 
 // probeSite is a site, and what its own file says of its probe.

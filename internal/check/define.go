@@ -17,64 +17,47 @@ type definer struct {
 }
 
 // definitions notes the probe objects that a file defines, and what it exports.
-func (c *fileChecker) definitions() error {
+func (c *fileChecker) definitions() {
 	d := &definer{fileChecker: c, at: map[image.Addr]*definition{}}
 	set, err := c.probes.Set()
-	if err != nil {
-		return err
-	}
+	c.fail(err)
 	for _, at := range set {
 		d.object(at)
 	}
-	found, err := c.NamesContain([][]byte{[]byte(c.set.opts.ProbePrefix)})
-	if err != nil {
-		return err
-	}
-	if found {
-		if err := d.symbols(); err != nil {
-			return err
-		}
+	if c.namesContain([]byte(c.set.opts.ProbePrefix)) {
+		d.definedSymbols()
 	}
 	if !c.relocatable() {
-		if err := d.exports(); err != nil {
-			return err
-		}
+		d.exports()
 	}
 	for _, at := range d.order {
 		def := d.at[at]
-		if def.probe, err = c.probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
-			return err
+		def.probe = c.probe(image.Ref{Addr: at, Symbol: def.symbol})
+		if def.finding = c.finding(UnusedProbe, at, nameOf(def.probe), ""); c.err != nil {
+			return
 		}
-		f, err := c.finding(UnusedProbe, at, nameOf(def.probe), "")
-		if err != nil {
-			return err
-		}
-		def.finding = *f
 		def.bySites = def.image && c.probes.DefinedBySites(at)
 		c.link.probes = append(c.link.probes, *def)
 	}
-	return nil
 }
 
 // object returns the definition at a place.
 func (d *definer) object(at image.Addr) *definition {
 	if d.at[at] == nil {
-		d.at[at] = &definition{image: !d.relocatable()}
+		d.at[at] = &definition{image: !d.relocatable(), scope: d.scope}
 		d.order = append(d.order, at)
 	}
 	return d.at[at]
 }
 
-// symbols notes what the symbols of a file define. Names that only begin as those
+// definedSymbols notes what the symbols of a file define. Names that only begin as those
 // of probe objects do are passed over, unless a structure is there.
-func (d *definer) symbols() error {
-	syms, err := d.Symbols()
-	if err != nil {
-		return err
-	}
+func (d *definer) definedSymbols() {
+	syms := d.symbols()
 	if d.relocatable() {
-		if d.groups, err = d.Groups(); err != nil {
-			return err
+		var err error
+		if d.groups, err = d.Groups(); d.fail(err) {
+			return
 		}
 	}
 	prefix := d.set.opts.ProbePrefix
@@ -94,7 +77,6 @@ func (d *definer) symbols() error {
 			d.symbol(s, global)
 		}
 	}
-	return nil
 }
 
 func (d *definer) symbol(s elfreloc.Symbol, global bool) {
@@ -115,11 +97,8 @@ func (d *definer) symbol(s elfreloc.Symbol, global bool) {
 }
 
 // exports notes what an image defines for others.
-func (d *definer) exports() error {
-	syms, err := d.DynamicSymbols()
-	if err != nil {
-		return err
-	}
+func (d *definer) exports() {
+	syms := d.dynamicSymbols()
 	for i, s := range syms.WithPrefix(d.set.opts.ProbePrefix) {
 		if s.Section == 0 || i < syms.FirstGlobal() {
 			continue
@@ -130,5 +109,4 @@ func (d *definer) exports() error {
 			def.exported = true
 		}
 	}
-	return nil
 }

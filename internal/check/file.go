@@ -13,29 +13,37 @@ import (
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 	"sdtconvert/resolve"
 )
 
 // fileChecker checks one file.
 type fileChecker struct {
 	*input.Object
-	set     *Set
-	link    *link
-	index   int          // of the file in the set
-	code    *locate.Code // nil for a machine that is not known
-	probes  *linkerset.Probes
-	states  *sitestate.Reader
-	entries []linkerset.Entry // sorted by their sites
+	set       *Set
+	link      *link
+	scope     *scope
+	index     int          // of the file in the set
+	mentioned bool         // the names of the file hold one of a stub
+	code      *locate.Code // nil for a machine that is not known
+	probes    *linkerset.Probes
+	states    *sitestate.Reader
+	entries   []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
 	noteSites  []*noteSite
 	noteAt     map[image.Addr]*stapnotes.Note // by what notes name
 	wantsNotes bool                           // each recorded probe call is to have a note
+	hasCalls   bool                           // of stubs, or records
 	counts     map[counted]bool
 
 	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
 	firstSite map[string]image.Addr // of each probe that has an id
+
+	hiddenNames map[string]bool // of undefined symbols that reach into no other module, nil before they are asked for
+
+	// err is the first that keeps a rule from being applied. Nothing is noted after it, and what is
+	// read after it is empty.
+	err error
 }
 
 // check applies the rules to the file. After an error some of them were not applied.
@@ -43,51 +51,34 @@ func (c *fileChecker) check() error {
 	s := c.set
 	s.files = append(s.files, c.Name)
 	c.index, c.link = len(s.files)-1, s.linkOf(c.Object)
+	c.scope = c.link.scopeOf(c.index)
+	if c.relocatable() {
+		c.scope = c.link.scopeOf(allObjects)
+	}
 	c.liveSites, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
-	mentioned, err := c.NamesContain(s.opts.Names.StubTexts())
-	if err != nil {
-		return err
+	if c.mentioned = c.namesContain(s.opts.Names.StubTexts()...); c.mentioned && c.relocatable() {
+		c.calls()
 	}
-	var stubs *patch.Scan
-	if mentioned && c.relocatable() {
-		if stubs, err = c.calls(); err != nil {
-			return err
-		}
-	}
-	if c.code == nil {
-		return nil // then it is not converted
+	if c.code == nil || c.err != nil {
+		return c.err // without code it is not converted
 	}
 	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
-	c.states = sitestate.New(c.Object.Object, c.code.Image, c.code.Image, 0, s.opts.Names)
-	if err := c.definitions(); err != nil {
-		return err
-	}
-	recorded, err := c.records()
-	if err != nil {
-		return err
-	}
-	for _, apply := range []func() error{
-		c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints, c.dofEdits, c.guardReads,
+	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
+	for _, apply := range []func(){
+		c.definitions, c.records, c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
+		c.dofEdits, c.guardReads, c.compareManifest, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
-		if err := apply(); err != nil {
-			return err
+		if apply(); c.err != nil {
+			break
 		}
 	}
-	if err := s.manifestDiff.add(c); err != nil {
-		return err
-	}
-	if !c.relocatable() {
-		if err := c.linkedStubs(mentioned); err != nil {
-			return err
-		}
-	}
-	if err := c.reportUnclear(); err != nil {
-		return err
-	}
-	if recorded || stubs != nil && len(stubs.Calls) > 0 {
-		return c.prototypes()
-	}
-	return nil
+	return c.err
+}
+
+// fail keeps the first error, and reports whether there is any.
+func (c *fileChecker) fail(err error) bool {
+	c.err = cmp.Or(c.err, err)
+	return c.err != nil
 }
 
 func (c *fileChecker) relocatable() bool { return c.Type == elf.ET_REL }
@@ -102,6 +93,53 @@ func (c *fileChecker) sectionNamed(name string) *elfreloc.Section {
 	return nil
 }
 
+// hasSection reports whether the file has a section that is one of ours.
+func (c *fileChecker) hasSection(ours func(*elfreloc.Section) bool) bool {
+	for i := range c.Sections {
+		if ours(&c.Sections[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesContain reports whether the names of the file's symbols hold one of some texts.
+func (c *fileChecker) namesContain(texts ...[]byte) bool {
+	found, err := c.NamesContain(texts)
+	return !c.fail(err) && found
+}
+
+// symbols returns the symbols of the file.
+func (c *fileChecker) symbols() *elfreloc.Symbols { return c.noneOnError(c.Symbols()) }
+
+// dynamicSymbols returns the symbols that the loader sees.
+func (c *fileChecker) dynamicSymbols() *elfreloc.Symbols { return c.noneOnError(c.DynamicSymbols()) }
+
+func (c *fileChecker) noneOnError(syms *elfreloc.Symbols, err error) *elfreloc.Symbols {
+	if c.fail(err) {
+		return &elfreloc.Symbols{}
+	}
+	return syms
+}
+
+// probe returns the probe of a record.
+func (c *fileChecker) probe(ref image.Ref) linkerset.Probe {
+	probe, err := c.probes.Lookup(ref)
+	c.fail(err)
+	return probe
+}
+
+// read reads what names the functions and the lines of the code, and reports whether they are known.
+func (c *fileChecker) read() bool { return !c.fail(c.code.Read()) }
+
+// function returns the function that holds a site.
+func (c *fileChecker) function(at image.Addr) (place locate.Place) {
+	if c.read() {
+		place = c.code.Function(at)
+	}
+	return place
+}
+
 // hasSymbols reports whether the symbols of functions are there, of the file or of its
 // separate debug file. The code has to be read.
 func (c *fileChecker) hasSymbols() bool {
@@ -110,7 +148,7 @@ func (c *fileChecker) hasSymbols() bool {
 }
 
 // finding makes a finding at a place.
-func (c *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
+func (c *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) Finding {
 	f := Finding{
 		Rule: rule, File: c.Name, Place: c.code.Image.Place(at), Address: at.Offset,
 		Probe: probe, Message: fmt.Sprintf(format, args...), file: c.index, at: at,
@@ -118,31 +156,28 @@ func (c *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, a
 	if at.Section > 0 && at.Section < len(c.Sections) {
 		f.Section = c.Sections[at.Section].Name
 	}
-	if c.code.Image.Executable(at) {
-		if err := c.code.Read(); err != nil {
-			return nil, err
-		}
+	if c.code.Image.Executable(at) && c.read() {
 		place := c.code.Function(at)
 		f.Function, f.FunctionOffset, f.Symbol, f.Unsized = place.Function, place.FunctionOffset, place.Symbol, place.Unsized
 		f.Source, f.Line = c.code.Source(at)
 	}
-	return &f, nil
+	return f
 }
 
 // add adds a finding at a place.
-func (c *fileChecker) add(rule *Rule, at image.Addr, probe, format string, args ...any) error {
-	f, err := c.finding(rule, at, probe, format, args...)
-	if err == nil {
-		c.set.findings = append(c.set.findings, *f)
-	}
-	return err
+func (c *fileChecker) add(rule *Rule, at image.Addr, probe, format string, args ...any) {
+	c.addFinding(c.finding(rule, at, probe, format, args...))
 }
 
 // addWhole adds a finding of the whole file.
 func (c *fileChecker) addWhole(rule *Rule, probe, format string, args ...any) {
-	c.set.findings = append(c.set.findings, Finding{
-		Rule: rule, File: c.Name, Probe: probe, Message: fmt.Sprintf(format, args...), file: c.index,
-	})
+	c.addFinding(Finding{Rule: rule, File: c.Name, Probe: probe, Message: fmt.Sprintf(format, args...), file: c.index})
+}
+
+func (c *fileChecker) addFinding(f Finding) {
+	if c.err == nil {
+		c.set.findings = append(c.set.findings, f)
+	}
 }
 
 // site notes that a probe has a site, in a function.
@@ -156,20 +191,19 @@ func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 }
 
 // stubSite notes that a probe has a site which is not recorded.
-func (c *fileChecker) stubSite(id string, at image.Addr) error {
-	if err := c.code.Read(); err != nil {
-		return err
+func (c *fileChecker) stubSite(id string, at image.Addr) {
+	place := c.function(at)
+	if c.err == nil {
+		c.site(linkerset.ProbeFromID(id), at, place.Function)
+		c.scope.liveCalls[idOf(linkerset.SplitID(id))] = true
 	}
-	c.site(linkerset.ProbeFromID(id), at, c.code.Function(at).Function)
-	c.link.liveCalls[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
-	return nil
 }
 
 // withoutPlace returns an error without the place, which a finding has anyhow.
 func withoutPlace(err error) error {
 	for {
-		var at *elfreloc.Error
-		if !errors.As(err, &at) {
+		at, ok := errors.AsType[*elfreloc.Error](err)
+		if !ok {
 			return err
 		}
 		err = at.Err

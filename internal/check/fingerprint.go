@@ -34,26 +34,23 @@ func PathFrom(directory, name string) string {
 // FileFrom is PathFrom for the name of a file or of a member of an archive; "" stays empty.
 func FileFrom(directory, name string) string {
 	archive, member := splitMember(name)
-	switch {
-	case name == "":
+	if name == "" {
 		return ""
-	case member == "":
-		return PathFrom(directory, name)
 	}
-	return PathFrom(directory, archive) + "(" + member + ")"
+	return PathFrom(directory, archive) + member
 }
 
 // Base returns the name of a file without directories; of a member of an archive,
 // archive(member).
 func Base(name string) string {
 	archive, member := splitMember(name)
-	switch {
-	case name == "":
+	if name == "" {
 		return ""
-	case member == "":
-		return filepath.Base(name)
 	}
-	return filepath.Base(archive) + "(" + filepath.Base(member) + ")"
+	if len(member) > len("()") {
+		member = "(" + filepath.Base(member[1:len(member)-1]) + ")"
+	}
+	return filepath.Base(archive) + member
 }
 
 // Path returns the file that a finding is in: of a member the archive.
@@ -62,7 +59,7 @@ func (f *Finding) Path() string {
 	return archive
 }
 
-// splitMember takes the name of a member apart, lib.a(member.o). Both may have
+// splitMember takes the name of a member apart, lib.a and (member.o). Both may have
 // parentheses of their own, in pairs.
 func splitMember(name string) (archive, member string) {
 	depth := 0
@@ -77,7 +74,7 @@ func splitMember(name string) (archive, member string) {
 			if name[i] != '(' {
 				break
 			}
-			return name[:i], name[i+1 : len(name)-1]
+			return name[:i], name[i:]
 		}
 	}
 	return name, ""

@@ -3,62 +3,59 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 )
 
 // link is what is known of the objects of one link, and of all images of the same
 // machine.
 type link struct {
-	set   *Set
-	first int // the file that it was made for
+	set    *Set
+	scopes map[int]*scope // by the file, or allObjects
 
-	defined     map[string]bool     // by an object: probe objects
-	exported    map[string]bool     // by an image
-	uses        map[string][]use    // of probe objects that the file itself does not define, by name
-	usedObjects map[location]bool   // probe objects that sites of their own file have
-	usedIDs     map[scopedID]bool   // probes that are used without a record
-	recorded    map[scopedID]bool   // probes that are used with one
-	probes      []definition        // that structures define
-	counts      map[scopedID]*count // of arguments
-	traits      map[trait][]int     // the files that have it
-
-	notes         map[scopedID]*probeNotes // probes that have notes
-	brokenNotes   map[int]bool             // scopes with notes that cannot be read, so which sites have none is unknown
-	guards        map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
-	guardReads    map[int][]semaphore      // that code reads, by scope; the finding is at the first read
-	inSections    map[scopedSemaphore]bool // semaphores in a section of semaphores
-	liveCalls     map[scopedID]bool        // probes with stubs that are still called
-	recordNames   map[scopedID]bool        // semaphores of these, nil before they are asked for
-	recordedCalls map[scopedID]bool        // probes with calls that have a record
+	defined     map[string]bool   // by an object: probe objects
+	exported    map[string]bool   // by an image
+	uses        map[string][]use  // of probe objects that the file itself does not define, by name
+	usedObjects map[location]bool // probe objects that sites of their own file have
+	probes      []definition      // that structures define
+	traits      map[trait][]int   // the files that have it
 
 	unconverted map[int]bool // images with tracepoints that were not converted, by file
 	hasSites    map[int]bool // files with sites, or of whose probes another file has some
 
-	recordProviders, noteProviders map[scopedID]bool // providers whose sites have records, or notes alone
-
-	dof dofLink
+	dofSites      []dofSite       // that dtrace -G has disabled in objects
+	dofReferences map[string]bool // symbols of functions that DOF refers to
 
 	definitions map[string]*definition // by id, once a name was asked for
+}
 
-	hiddenFile  int // whose names hiddenNames are
-	hiddenNames map[string]bool
+// scope is what is known of the probes of one image, or of those of all objects of a link, by their ids.
+type scope struct {
+	usedIDs       map[string]bool          // probes that are used without a record
+	recorded      map[string]bool          // probes that are used with one
+	recordedCalls map[string]bool          // probes with calls that have a record
+	liveCalls     map[string]bool          // probes with stubs that are still called
+	counts        map[string][]countedCall // of arguments
+	notes         map[string][]semaphore   // of each probe that has notes: what they name, each once
+	brokenNotes   bool                     // notes that cannot be read, so which sites have none is unknown
+
+	guards      map[string][]semaphore // that is-enabled tests load, and that no conversion has named
+	guardReads  []semaphore            // that code reads; the finding is at the first read
+	inSections  map[semaphoreID]bool   // semaphores in a section of semaphores
+	recordNames map[string]bool        // semaphores of recordedCalls, nil before they are asked for
+
+	recordProviders, noteProviders map[string]bool // providers whose sites have records, or notes alone
 }
 
 // location is a place in one of the files.
 type location struct {
 	file int
 	at   image.Addr
-}
-
-// scopedID is a probe of one image, or of all objects.
-type scopedID struct {
-	scope int // the file, or allObjects
-	id    string
 }
 
 const allObjects = -1
@@ -73,23 +70,23 @@ func (s *Set) linkOf(o *input.Object) *link {
 	key := abi{o.Machine, o.Encoding}
 	if s.links[key] == nil {
 		s.links[key] = &link{
-			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
-			usedObjects: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			notes: map[scopedID]*probeNotes{}, brokenNotes: map[int]bool{}, guards: map[scopedID][]semaphore{},
-			guardReads: map[int][]semaphore{}, inSections: map[scopedSemaphore]bool{}, liveCalls: map[scopedID]bool{}, recordedCalls: map[scopedID]bool{},
-			recordProviders: map[scopedID]bool{}, noteProviders: map[scopedID]bool{}, hiddenFile: -1,
-			unconverted: map[int]bool{}, hasSites: map[int]bool{},
+			set: s, scopes: map[int]*scope{}, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
+			usedObjects: map[location]bool{}, traits: map[trait][]int{}, dofReferences: map[string]bool{}, unconverted: map[int]bool{}, hasSites: map[int]bool{},
 		}
 	}
 	return s.links[key]
 }
 
-// scope returns the scope of a file's probes: all objects share one, and each image has its own.
-func (c *fileChecker) scope() int {
-	if c.relocatable() {
-		return allObjects
+// scopeOf returns the scope of a file's probes: all objects share one, and each image has its own.
+func (l *link) scopeOf(file int) *scope {
+	if l.scopes[file] == nil {
+		l.scopes[file] = &scope{
+			usedIDs: map[string]bool{}, recorded: map[string]bool{}, recordedCalls: map[string]bool{}, liveCalls: map[string]bool{},
+			counts: map[string][]countedCall{}, notes: map[string][]semaphore{}, guards: map[string][]semaphore{}, inSections: map[semaphoreID]bool{},
+			recordProviders: map[string]bool{}, noteProviders: map[string]bool{},
+		}
 	}
-	return c.index
+	return l.scopes[file]
 }
 
 // knowsUse reports whether a use of a probe object by a file was noted: the first
@@ -102,17 +99,9 @@ func (l *link) knowsUse(name string, file int) bool {
 // use notes a use of a probe object.
 func (l *link) use(name string, u use) { l.uses[name] = append(l.uses[name], u) }
 
-// usedAt notes a use of a probe object by the file that defines it.
-func (l *link) usedAt(file int, probe image.Ref) {
-	l.usedObjects[location{file, probe.Addr}] = true
-	if probe.Symbol != "" && l.uses[probe.Symbol] == nil {
-		l.uses[probe.Symbol] = []use{}
-	}
-}
-
 // finish applies the rules that need all files.
 func (l *link) finish() {
-	for _, name := range slices.Sorted(maps.Keys(l.uses)) {
+	for name := range l.uses {
 		l.undefined(name)
 	}
 	l.definedAlone()
@@ -120,9 +109,13 @@ func (l *link) finish() {
 	l.duplicates()
 	l.mismatches()
 	l.mixed()
-	l.disagreements()
-	l.deadGuards()
 	l.lostDOF()
+	for file, s := range l.scopes {
+		l.disagreements(s)
+		if !l.unconverted[file] {
+			l.deadGuards(s)
+		}
+	}
 }
 
 func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
@@ -174,19 +167,13 @@ func (l *link) undefined(name string) {
 type definition struct {
 	finding  Finding // at the structure
 	probe    linkerset.Probe
+	scope    *scope
 	symbol   string // "" where none names it
 	image    bool   // in an image
 	strong   bool   // an object's, and the linker keeps no other of the name
 	exported bool   // an image's, for others
 	local    bool   // one of several that a name may have, in functions
 	bySites  bool   // an image's, which no source has defined
-}
-
-func (d *definition) scopedID() scopedID {
-	if d.image {
-		return scopedID{d.finding.file, d.probe.ID}
-	}
-	return scopedID{allObjects, d.probe.ID}
 }
 
 // unused finds the definitions that no site has.
@@ -197,8 +184,8 @@ func (l *link) unused() {
 		_, isUsed := l.uses[d.symbol]
 		switch {
 		case d.image && l.unconverted[d.finding.file]: // its sites are unknown
-		case d.local && l.recorded[d.scopedID()]: // a function has one for each call, of which records name the first
-		case l.usedObjects[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
+		case d.local && d.scope.recorded[d.probe.ID]: // a function has one for each call, of which records name the first
+		case l.usedObjects[location{d.finding.file, d.finding.at}], d.scope.usedIDs[d.probe.ID], d.exported:
 		case !d.image && d.symbol != "" && !d.local && (isUsed || reported[d.symbol]):
 		default:
 			reported[d.symbol] = true
@@ -211,11 +198,32 @@ func (l *link) unused() {
 	}
 }
 
+// definedAlone finds the images that define probes and have no site at all, unless another
+// file has sites of one of them.
+func (l *link) definedAlone() {
+	probes := map[int]int{}
+	for i := range l.probes {
+		if d := &l.probes[i]; d.image {
+			file := d.finding.file
+			probes[file]++
+			l.hasSites[file] = l.hasSites[file] || len(l.uses[d.symbol]) > 0
+		}
+	}
+	for file, n := range probes {
+		if l.hasSites[file] || l.unconverted[file] {
+			continue
+		}
+		l.unconverted[file] = true
+		f := Finding{File: l.set.files[file], file: file}
+		l.add(f, NotConverted, "not converted: %s; it defines %s, and no file that was given has a site of any", sitestate.ConvertAdvice, message.Plural(n, "probe"))
+	}
+}
+
 // duplicates finds what is defined twice: by one name in objects, where a linker
 // would refuse it or choose one, and by the name that readers see.
 func (l *link) duplicates() {
 	type identity struct {
-		scope int
+		scope *scope
 		name  Probe
 	}
 	symbols, names := map[string]*definition{}, map[identity]*definition{}
@@ -235,8 +243,7 @@ func (l *link) duplicates() {
 		if !d.probe.FromStruct {
 			continue
 		}
-		p := d.probe
-		key := identity{d.scopedID().scope, Probe{p.Provider, p.Module, p.Function, p.Name}}
+		key := identity{d.scope, fullName(d.probe)}
 		other := names[key]
 		if other == nil {
 			names[key] = d
@@ -244,6 +251,46 @@ func (l *link) duplicates() {
 		}
 		if d.image || d.symbol != other.symbol {
 			l.add(d.finding, DuplicateProbe, "is defined here and at %s of %s", other.finding.Place, other.finding.File)
+		}
+	}
+}
+
+// trait is something in which all objects of a link have to agree.
+type trait struct {
+	rule    *Rule
+	subject string
+	value   string
+}
+
+// trait notes that a file has a trait.
+func (c *fileChecker) trait(rule *Rule, subject, value string) {
+	t := trait{rule, subject, value}
+	if have := c.link.traits[t]; len(have) == 0 || have[len(have)-1] != c.index {
+		c.link.traits[t] = append(have, c.index)
+	}
+}
+
+// mixed finds the files that differ from most others in a trait.
+func (l *link) mixed() {
+	bySubject := map[trait][]trait{} // without a value
+	for t := range l.traits {
+		subject := trait{t.rule, t.subject, ""}
+		bySubject[subject] = append(bySubject[subject], t)
+	}
+	for subject, traits := range bySubject {
+		slices.SortFunc(traits, func(a, b trait) int {
+			return cmp.Or(cmp.Compare(len(l.traits[b]), len(l.traits[a])), cmp.Compare(l.traits[a][0], l.traits[b][0]), cmp.Compare(a.value, b.value))
+		})
+		label := ""
+		if subject.subject != "" {
+			label = subject.subject + ": "
+		}
+		usual := traits[0]
+		for _, t := range traits[1:] {
+			for _, file := range l.traits[t] {
+				f := Finding{File: l.set.files[file], file: file}
+				l.add(f, t.rule, "%s%s here, %s in %s; compile and convert it again with the flags of the other", label, t.value, usual.value, l.set.files[l.traits[usual][0]])
+			}
 		}
 	}
 }

@@ -2,7 +2,9 @@ package check
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -24,8 +26,6 @@ type linkedStubs struct {
 	slotBase    uint64          // where the global offset table is, for code that names slots from there
 
 	descriptors *elfreloc.Section // of functions, nil for none
-
-	overlap uint64 // bytes that pieces of sections share at least
 }
 
 // stubFunction is a function that is one stub, or thousands.
@@ -36,21 +36,17 @@ type stubFunction struct {
 
 // linkedStubs finds calls and addresses of stubs in an image. An image of converted objects has none. An
 // unused definition of a stub is not a fault.
-func (c *fileChecker) linkedStubs(mentioned bool) error {
+func (c *fileChecker) linkedStubs() {
+	if c.relocatable() {
+		return
+	}
 	s := &linkedStubs{fileChecker: c, functions: map[uint64]*stubFunction{}, slots: map[uint64]string{}, undefined: map[string]bool{}, reported: map[image.Addr]bool{}, symbolSlots: map[uint64]bool{}}
 	if name := s.Machine.Traits().Descriptors; name != "" {
 		s.descriptors = s.sectionNamed(name)
 	}
-	dynamic, err := c.DynamicSymbols()
-	if err != nil {
-		return err
-	}
-	if mentioned {
-		syms, err := c.Symbols()
-		if err != nil {
-			return err
-		}
-		s.collect(syms)
+	dynamic := c.dynamicSymbols()
+	if c.mentioned {
+		s.collect(c.symbols())
 	}
 	s.collect(dynamic)
 	for _, f := range s.functions {
@@ -58,33 +54,25 @@ func (c *fileChecker) linkedStubs(mentioned bool) error {
 		f.names = slices.Compact(f.names)
 	}
 	if len(s.functions)+len(s.undefined) == 0 {
-		return nil
+		return
 	}
-	if err := s.relocations(dynamic); err != nil {
-		return err
-	}
+	s.relocations(dynamic)
 	if len(s.slots) > 0 {
-		if err := s.findTable(); err != nil {
-			return err
-		}
-		if err := s.sections(s.throughSlots); err != nil {
-			return err
-		}
+		s.findTable()
+		s.throughSlots()
 	}
 	if len(s.functions) > 0 {
-		if err := s.sections(s.bridges); err != nil {
-			return err
-		}
-		if err := s.sections(s.direct); err != nil {
-			return err
-		}
+		s.bridges()
+		s.direct()
+	}
+	if c.err != nil {
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.undefined)) {
 		_, id, _ := s.set.opts.Names.Match(name)
-		c.link.usedIDs[scopedID{c.index, id}] = true
+		c.scope.usedIDs[id] = true
 		c.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
 	}
-	return nil
 }
 
 func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
@@ -134,15 +122,16 @@ func (s *linkedStubs) describes(addr uint64) bool {
 
 // relocations finds the stubs whose addresses the loader stores: in slots, through which code calls
 // them, or in data.
-func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
+func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) {
 	t := s.Machine.Traits()
-	return s.EachDynamic(func(r elfreloc.Relocation) error {
+	s.fail(s.EachDynamic(func(r elfreloc.Relocation) error {
 		field := image.Addr{Offset: r.Offset}
 		switch {
 		case r.Type == t.LoadBase && s.describes(r.Offset):
 			return nil
 		case r.Type == t.LoadBase && !r.Implicit && s.functions[uint64(r.Addend)&^t.Mode] != nil:
-			return s.address(field, s.functions[uint64(r.Addend)&^t.Mode])
+			s.address(field, s.functions[uint64(r.Addend)&^t.Mode])
+			return nil
 		case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
 			return nil
 		}
@@ -152,66 +141,59 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 		name := dynamic.Name(int(r.Sym))
 		switch {
 		case !s.set.opts.Names.IsStub(name):
-			return nil
 		case r.Type == t.Word && !s.inGOT(r.Offset):
 			delete(s.undefined, name)
-			return s.address(field, &stubFunction{names: []string{name}})
+			s.address(field, &stubFunction{names: []string{name}})
+		default:
+			s.undefined[name], s.slots[r.Offset] = true, name
 		}
-		s.undefined[name], s.slots[r.Offset] = true, name
 		return nil
-	})
+	}))
 }
 
-// chunk is how much of a section is read at once. The next one begins with what may be
-// the start of a branch that this one ends in.
-const chunk = 64 << 10
-
-// sections scans all that is loaded. In a hostile file many sections may have the
-// same bytes.
-func (s *linkedStubs) sections(scan sectionScan) error {
-	left := uint64(s.Size())
-	for i := range s.Sections {
-		sec := &s.Sections[i]
-		if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
-			continue
-		}
-		if sec.Size > left {
-			return s.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
-		}
-		left -= sec.Size
-		if err := s.section(sec, scan(sec)); err != nil {
-			return err
-		}
-	}
-	return nil
+// piece is a part of a section of an image.
+type piece struct {
+	section *elfreloc.Section
+	data    []byte
+	addr    uint64 // of its first byte
 }
 
-// sectionScan returns what reads the bytes of a section, piece by piece with their addresses; nil if nothing does.
-type sectionScan func(sec *elfreloc.Section) func(data []byte, addr uint64) error
+// isCode reports whether the bytes of a section are instructions.
+func isCode(sec *elfreloc.Section) bool { return sec.Flags&elf.SHF_EXECINSTR != 0 }
 
-func (s *linkedStubs) section(sec *elfreloc.Section, scan func(data []byte, addr uint64) error) error {
-	overlap := max(s.overlap, s.Machine.Traits().Branch, uint64(s.Object.Encoding.Word()))
-	for off := uint64(0); off < sec.Size && scan != nil; off += chunk {
-		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
-		if err == nil {
-			err = scan(data, sec.Addr+off)
-		}
-		if err != nil {
-			return err
+// pieces returns what is loaded of the wanted sections, piece by piece. Those of one section overlap: the
+// next one begins with what may be the start of a branch that this one ends in. In a hostile file many
+// sections may have the same bytes.
+func (c *fileChecker) pieces(overlap uint64, wanted func(*elfreloc.Section) bool) iter.Seq[piece] {
+	const chunk = 64 << 10 // how much of a section is read at once
+	overlap = max(overlap, c.Machine.Traits().Branch, uint64(c.Encoding.Word()))
+	return func(yield func(piece) bool) {
+		left := uint64(c.Size())
+		for i := range c.Sections {
+			sec := &c.Sections[i]
+			if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
+				continue
+			}
+			if sec.Size > left && c.fail(c.SectionError(i, errors.New("overlaps other sections in the file"))) {
+				return
+			}
+			left -= sec.Size
+			for off := uint64(0); off < sec.Size && c.err == nil && wanted(sec); off += chunk {
+				data, err := c.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
+				if c.fail(err) || !yield(piece{sec, data, sec.Addr + off}) {
+					return
+				}
+			}
 		}
 	}
-	return nil
 }
 
 // bridges finds code of linkers that jumps to a stub. A call of such code counts as a call of the
 // stub; the jump itself is no finding.
-func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
+func (s *linkedStubs) bridges() {
 	m, ok := s.Machine.(arch.Bridger)
-	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
-		return nil
-	}
-	return func(code []byte, pc uint64) error {
-		m.Bridges(code, pc, func(at, size, to uint64) {
+	for p := range s.pieces(0, func(sec *elfreloc.Section) bool { return ok && isCode(sec) }) {
+		m.Bridges(p.data, p.addr, func(at, size, to uint64) {
 			f := s.functions[to]
 			if f == nil || s.functions[at] != nil {
 				return
@@ -221,39 +203,45 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 				s.reported[image.Addr{Offset: at + inside}] = true
 			}
 		})
-		return nil
 	}
 }
 
 // direct finds calls of stubs in code, and their addresses in data.
-func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
+func (s *linkedStubs) direct() {
+	for p := range s.pieces(0, s.mayRefer) {
+		if !isCode(p.section) {
+			s.words(p)
+			continue
+		}
+		s.Machine.Branches(p.data, p.addr, func(at, to uint64) {
+			if f := s.functions[to]; f != nil {
+				s.call(image.Addr{Offset: at}, f)
+			}
+		})
+	}
+}
+
+// mayRefer reports whether a section may hold calls or addresses of stubs.
+func (s *linkedStubs) mayRefer(sec *elfreloc.Section) bool {
 	switch {
-	case sec.Flags&elf.SHF_EXECINSTR != 0:
-		return s.branches
+	case isCode(sec):
+		return true
 	case isGOT(sec), s.describes(sec.Addr): // which only code may load from
-		return nil
+		return false
 	}
 	switch sec.Type {
 	case elf.SHT_PROGBITS, elf.SHT_INIT_ARRAY, elf.SHT_FINI_ARRAY, elf.SHT_PREINIT_ARRAY:
-		return s.words
+		return true
 	}
-	return nil
+	return false
 }
 
-func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
-	s.Machine.Branches(code, pc, func(at, to uint64) {
-		f, site := s.functions[to], image.Addr{Offset: at}
-		if f == nil || s.liveSites[site] || s.reported[site] || err != nil {
-			return
-		}
-		s.reported[site] = true
-		err = s.call(site, f)
-	})
-	return err
-}
-
-// call reports a call of a stub.
-func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
+// call reports a call of a stub, once.
+func (s *linkedStubs) call(at image.Addr, f *stubFunction) {
+	if s.liveSites[at] || s.reported[at] || s.err != nil {
+		return
+	}
+	s.reported[at] = true
 	id := s.use(f)
 	if !f.called {
 		f.called = true
@@ -261,11 +249,9 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
 			delete(s.undefined, name)
 		}
 	}
-	if err := s.stubSite(id, at); err != nil {
-		return err
-	}
+	s.stubSite(id, at)
 	s.liveSites[at] = true
-	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
+	s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 
 // use records that all probes of a function have a site. It returns the id of a single probe, and
@@ -275,7 +261,7 @@ func (s *linkedStubs) use(f *stubFunction) string {
 		f.used = true
 		for _, name := range f.names {
 			_, id, _ := s.set.opts.Names.Match(name)
-			s.link.usedIDs[scopedID{s.index, id}] = true
+			s.scope.usedIDs[id] = true
 		}
 	}
 	if len(f.names) > 1 {
@@ -292,23 +278,84 @@ func (f *stubFunction) String() string {
 	return fmt.Sprintf("a function that stands for %s and %d more", f.names[0], len(f.names)-1)
 }
 
-func (s *linkedStubs) words(data []byte, addr uint64) error {
+func (s *linkedStubs) words(p piece) {
 	word := uint64(s.Encoding.Word())
-	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if f := s.functions[s.Encoding.GetWord(data[off:])&^s.Machine.Traits().Mode]; f != nil {
-			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
-				return err
-			}
+	for off := -p.addr % word; off+word <= uint64(len(p.data)); off += word {
+		if f := s.functions[s.Encoding.GetWord(p.data[off:])&^s.Machine.Traits().Mode]; f != nil {
+			s.address(image.Addr{Offset: p.addr + off}, f)
 		}
 	}
-	return nil
 }
 
-// address reports a stub's address in data.
-func (s *linkedStubs) address(at image.Addr, f *stubFunction) error {
-	if s.reported[at] {
-		return nil
+// address reports a stub's address in data, once.
+func (s *linkedStubs) address(at image.Addr, f *stubFunction) {
+	if !s.reported[at] && s.err == nil {
+		s.reported[at] = true
+		s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
 	}
-	s.reported[at] = true
-	return s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
+}
+
+// isGOT reports whether a section is a part of the global offset table.
+func isGOT(sec *elfreloc.Section) bool { return strings.HasPrefix(sec.Name, ".got") }
+
+func (s *linkedStubs) inGOT(addr uint64) bool {
+	for i := range s.Sections {
+		if sec := &s.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// findTable finds the address from which code counts the slots of the global offset table: the start of
+// .got.plt, or the start of .got if there is no .got.plt or if mold has linked. It takes the
+// start from which code reaches more slots that the loader fills.
+func (s *linkedStubs) findTable() {
+	if !s.Machine.Traits().SlotsFromTable {
+		return
+	}
+	most := -1
+	for _, name := range []string{".got.plt", ".got"} {
+		table := s.sectionNamed(name)
+		if table == nil {
+			continue
+		}
+		filled := 0
+		for p := range s.pieces(0, isCode) {
+			s.Machine.Slots(p.data, p.addr, table.Addr, func(_, slot uint64) {
+				if s.symbolSlots[slot] {
+					filled++
+				}
+			})
+		}
+		if filled > most {
+			most, s.slotBase = filled, table.Addr
+		}
+	}
+}
+
+// throughSlots looks for code that calls stubs through slots of the global offset
+// table: calls themselves, and the entries of procedure linkage tables.
+func (s *linkedStubs) throughSlots() {
+	for p := range s.pieces(0, isCode) {
+		isTable := strings.HasPrefix(p.section.Name, ".plt") || s.Machine.Traits().EntriesInText
+		s.Machine.Slots(p.data, p.addr, s.slotBase, func(at, slot uint64) {
+			switch name := s.slots[slot]; {
+			case name == "":
+			case isTable:
+				s.entry(at, name)
+			default:
+				s.call(image.Addr{Offset: at}, &stubFunction{names: []string{name}})
+			}
+		})
+	}
+}
+
+// entry notes an entry of a procedure linkage table, wherever it may begin.
+func (s *linkedStubs) entry(at uint64, name string) {
+	for _, before := range s.Machine.Traits().Entries {
+		if s.functions[at-before] == nil {
+			s.functions[at-before] = &stubFunction{names: []string{name}}
+		}
+	}
 }

@@ -2,7 +2,9 @@ package check
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,16 +13,11 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
-
-// probeNotes is what the notes of a probe say of its semaphore, in an image or in all
-// objects of a link.
-type probeNotes struct {
-	semaphores []semaphore // that the notes name, each once
-}
 
 // semaphore is one that a note names.
 type semaphore struct {
@@ -40,50 +37,43 @@ type semaphoreID struct {
 func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes checks the notes of a file, and collects the semaphores that they name.
-func (c *fileChecker) notes() error {
+func (c *fileChecker) notes() {
 	notes, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
-	if err != nil {
-		return err
+	if c.fail(err) {
+		return
 	}
 	for _, fault := range faults {
 		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
-		c.link.brokenNotes[c.scope()] = true
+		c.scope.brokenNotes = true
 	}
 	c.noteSections(notes, len(faults) > 0)
 	c.noteAt = notesBySite(notes)
 	c.noteTraits(notes)
-	if err := c.findNoteSites(notes); err != nil {
-		return err
+	c.findNoteSites(notes)
+	for _, s := range c.noteSites {
+		c.noteSite(s)
 	}
-	if err := c.checkNoteSites(); err != nil {
-		return err
-	}
-	if err := c.unreadArguments(notes); err != nil {
-		return err
+	if c.unreadArguments(notes); c.err != nil {
+		return
 	}
 	found := map[image.Addr]bool{}
 	for i := range notes {
 		n := &notes[i]
-		key := scopedID{c.scope(), idOf(n.Provider, n.Name)}
-		probe := c.link.notes[key]
-		if probe == nil {
-			probe = &probeNotes{}
-			c.link.notes[key] = probe
+		id := idOf(n.Provider, n.Name)
+		if _, ok := c.scope.notes[id]; !ok {
+			c.scope.notes[id] = nil // until a note names one
 		}
 		if n.Semaphore.Null() {
 			continue
 		}
-		if err := c.addSemaphore(probe, n); err != nil {
-			return err
+		if c.addSemaphore(id, n); c.err != nil {
+			return
 		}
 		if !c.relocatable() && !found[n.Semaphore.Addr] {
 			found[n.Semaphore.Addr] = true
-			if err := c.checkSemaphorePlace(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
-				return err
-			}
+			c.checkSemaphorePlace(n.Semaphore.Addr, shownID(n.Provider, n.Name))
 		}
 	}
-	return nil
 }
 
 // noteSections finds an image that has lost one of the two sections that notes make. The base
@@ -119,14 +109,15 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 	if slices.ContainsFunc(c.entries, func(e linkerset.Entry) bool { return c.noteAt[e.Site] != nil }) {
 		value = "records with notes"
 	}
-	c.link.trait(trait{MixedNotes, "", value}, c.index)
+	c.trait(MixedNotes, "", value)
 }
 
 // unreadArguments finds the operands of notes that some tracer does not read, the first of each
 // probe.
-func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
-	if c.Machine == nil || c.Machine.Traits().Arguments.Unread == nil {
-		return nil
+func (c *fileChecker) unreadArguments(notes []stapnotes.Note) {
+	unread := c.Machine.Traits().Arguments.Unread
+	if unread == nil {
+		return
 	}
 	reported := map[string]bool{}
 	for i := range notes {
@@ -136,18 +127,13 @@ func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
 		}
 		for _, operand := range usdt.Split(n.Args) {
 			_, place, _ := strings.Cut(operand, "@")
-			tracer := c.Machine.Traits().Arguments.Unread(place)
-			if tracer == "" {
-				continue
+			if tracer := unread(place); tracer != "" {
+				reported[n.ID()] = true
+				c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand)
+				break
 			}
-			reported[n.ID()] = true
-			if err := c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand); err != nil {
-				return err
-			}
-			break
 		}
 	}
-	return nil
 }
 
 // withoutFile returns the text of a fault without its file, which a finding has anyhow.
@@ -159,21 +145,15 @@ func withoutFile(fault error) string {
 }
 
 // addSemaphore adds the semaphore that a note of a probe names.
-func (c *fileChecker) addSemaphore(probe *probeNotes, n *stapnotes.Note) error {
-	s := semaphore{id: c.semaphoreID(n.Semaphore)}
-	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == s.id }) {
-		return nil
+func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
+	id, all := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
+	if slices.ContainsFunc(all, func(have semaphore) bool { return have.id == id }) {
+		return
 	}
-	f, err := c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")
-	if err != nil {
-		return err
+	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), ""), name: c.semaphoreName(n.Semaphore)}
+	if c.err == nil {
+		c.scope.notes[probe] = append(all, s)
 	}
-	s.finding = *f
-	if s.name, err = c.semaphoreName(n.Semaphore); err != nil {
-		return err
-	}
-	probe.semaphores = append(probe.semaphores, s)
-	return nil
 }
 
 func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
@@ -184,9 +164,10 @@ func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 }
 
 // semaphoreName returns how messages call a semaphore.
-func (c *fileChecker) semaphoreName(s image.Ref) (string, error) {
+func (c *fileChecker) semaphoreName(s image.Ref) string {
 	name, err := stapnotes.SemaphoreName(c.code.Image, s)
-	return cmp.Or(name, c.code.Image.Place(s.Addr)), err
+	c.fail(err)
+	return cmp.Or(name, c.code.Image.Place(s.Addr))
 }
 
 // shownID returns what findings call the probe of a note.
@@ -197,18 +178,14 @@ func shownID(provider, name string) string {
 }
 
 // disagreements finds the probes whose notes name several semaphores.
-func (l *link) disagreements() {
-	for _, probe := range l.notes {
-		for i := 1; i < len(probe.semaphores); i++ {
-			first, other := &probe.semaphores[0], &probe.semaphores[i]
+func (l *link) disagreements(s *scope) {
+	for _, semaphores := range s.notes {
+		for i := 1; i < len(semaphores); i++ {
+			first, other := &semaphores[0], &semaphores[i]
 			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
 				other.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
 		}
 	}
-}
-
-func compareScoped(a, b scopedID) int {
-	return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.id, b.id))
 }
 
 // notesBySite finds notes by what they name, of several the first.
@@ -227,19 +204,19 @@ const linkAgain = "link again with notes (--stapsdt beside a --layout), or, if o
 
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
-func (c *fileChecker) missingNotes() error {
-	if c.link.brokenNotes[c.scope()] {
-		return nil
+func (c *fileChecker) missingNotes() {
+	if c.scope.brokenNotes {
+		return
 	}
 	c.wantsNotes = c.set.opts.RequireNotes
 	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}
-	for i := range c.entries {
-		c.wantsNotes = c.wantsNotes || c.entries[i].Kind == arch.Probe && c.noteAt[c.entries[i].Site] != nil
+	for e := range c.callEntries() {
+		c.wantsNotes = c.wantsNotes || c.noteAt[e.Site] != nil
 	}
 	if !c.wantsNotes {
-		return nil
+		return
 	}
 	advice := linkAgain
 	if c.relocatable() {
@@ -250,16 +227,107 @@ func (c *fileChecker) missingNotes() error {
 	}
 	for i := range c.entries {
 		e := &c.entries[i]
-		if e.Kind != arch.Probe || c.noteAt[e.Site] != nil || i > 0 && c.entries[i-1].Site == e.Site {
-			continue
-		}
-		probe, err := c.probes.Lookup(e.Probe)
-		if err != nil {
-			return err
-		}
-		if err := c.add(MissingNote, e.Site, nameOf(probe), "this site has a record and no note, so tracers do not find it; %s", advice); err != nil {
-			return err
+		if e.Kind == arch.Probe && c.noteAt[e.Site] == nil && (i == 0 || c.entries[i-1].Site != e.Site) {
+			c.add(MissingNote, e.Site, nameOf(c.probe(e.Probe)), "this site has a record and no note, so tracers do not find it; %s", advice)
 		}
 	}
-	return nil
+}
+
+// noteSite is a site of a probe call with a note and without a record: headers of provider
+// files make them, and SystemTap's.
+type noteSite struct {
+	at    image.Addr
+	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
+}
+
+// ids returns the ids of the probes.
+func (s *noteSite) ids() []string {
+	ids := make([]string, len(s.notes))
+	for i, n := range s.notes {
+		ids[i] = n.ID()
+	}
+	return ids
+}
+
+// findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some
+// images keep notes of functions that the linker has dropped: what it has left of an address is
+// below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
+func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
+	recorded, lowest := c.recordedSites(), c.lowestCode()
+	type probeAt struct {
+		at image.Addr
+		id string
+	}
+	found, seen := map[image.Addr]*noteSite{}, map[probeAt]bool{}
+	for i := range notes {
+		n := &notes[i]
+		at := n.Site.Addr
+		key := probeAt{at, n.ID()}
+		if !n.Site.Undefined && at.Offset >= lowest && !c.code.Image.Executable(at) && !seen[key] {
+			seen[key] = true
+			c.add(StrayNote, at, shownID(n.Provider, n.Name), "a note names this address, which is not code")
+		}
+		if n.Site.Undefined || recorded[at] || seen[key] || !c.hasCode(at) {
+			continue
+		}
+		seen[key] = true
+		if found[at] == nil {
+			found[at] = &noteSite{at: at}
+		}
+		found[at].notes = append(found[at].notes, n)
+	}
+	c.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return a.at.Compare(b.at) })
+}
+
+// lowestCode returns the lowest address of code in an image, 0 in an object.
+func (c *fileChecker) lowestCode() uint64 {
+	lowest := uint64(0)
+	for i := range c.Sections {
+		s := &c.Sections[i]
+		if !c.relocatable() && s.Flags&elf.SHF_EXECINSTR != 0 && (lowest == 0 || s.Addr < lowest) {
+			lowest = s.Addr
+		}
+	}
+	return lowest
+}
+
+// hasCode reports whether code is at an address, and in the file: a separate debug file has
+// the notes without it.
+func (c *fileChecker) hasCode(at image.Addr) bool {
+	if !c.code.Image.Executable(at) {
+		return false
+	}
+	_, ok := c.code.Image.FileOffset(at)
+	return ok
+}
+
+// noteSite applies the rules for sites to one without a record.
+func (c *fileChecker) noteSite(s *noteSite) {
+	place := c.function(s.at)
+	if c.err != nil {
+		return
+	}
+	for _, n := range s.notes {
+		c.scope.noteProviders[n.Provider] = true
+		c.site(linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}, s.at, place.Function)
+	}
+	first := s.notes[0]
+	probe := shownID(first.Provider, first.Name)
+	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
+		c.add(UnanchoredSite, s.at, probe, "no function holds this site")
+	}
+	for _, other := range s.notes[1:] {
+		c.add(DuplicateRecord, s.at, shownID(other.Provider, other.Name), "this site has a note already, of %s", probe)
+	}
+	found, err := c.states.StateOfNote(s.at)
+	c.fail(err)
+	switch {
+	case found.State == sitestate.Disabled:
+	case found.State == sitestate.Armed:
+		c.add(UnknownSite, s.at, probe, "a breakpoint is at this site, in the file")
+	case found.To != "":
+		c.unclear = append(c.unclear, unclearSite{s.at, probe, found})
+	default:
+		c.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", sitestate.CodeAt(c.code.Image, s.at))
+	}
 }

@@ -1,61 +1,56 @@
 package check
 
 import (
+	"debug/elf"
 	"errors"
+	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/dofprobes"
+	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // calls checks the references to stubs in an object: each is a call that is
 // still to be converted, or what cannot be.
-func (c *fileChecker) calls() (*patch.Scan, error) {
+func (c *fileChecker) calls() {
 	opts := &c.set.opts
 	scan, err := patch.Find(c.Object.Object, c.Machine, opts.Names)
-	if err != nil {
-		return nil, err
+	if c.fail(err) {
+		return
 	}
 	plan, err := patch.NewPlan(scan, patch.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix})
-	if err != nil || len(scan.Calls)+len(scan.Refused) == 0 {
-		return scan, err
+	if c.hasCalls = len(scan.Calls) > 0; c.fail(err) || len(scan.Calls)+len(scan.Refused) == 0 {
+		return
 	}
 	objects, err := scan.ProbeObjects(opts.ProbePrefix)
-	if err != nil {
-		return nil, err
+	if c.fail(err) {
+		return
 	}
 	for _, site := range plan.Sites {
 		at := site.Addr()
 		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
-			if err := c.count(site.Stub.ID, at, n); err != nil {
-				return nil, err
-			}
+			c.count(site.Stub.ID, at, n)
 		}
-		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form)); err != nil {
-			return nil, err
-		}
-		if err := c.use(site.Stub, objects, at); err != nil {
-			return nil, err
-		}
+		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
+		c.use(site.Stub, objects, at)
 	}
 	for i := range plan.Refused {
 		refused := &plan.Refused[i]
 		at := image.Addr{Section: refused.Relocs.Target, Offset: refused.Reloc.Offset}
 		rule := RefusedCall
-		if r := (*arch.Refusal)(nil); errors.As(refused.Err, &r) && r.Address {
+		if r, ok := errors.AsType[*arch.Refusal](refused.Err); ok && r.Address {
 			rule = StubAddress
 		}
-		if err := c.add(rule, at, refused.Stub.ID, "%s against %s: %v", plan.RelocName(refused.Reloc.Type), refused.Stub.Name, refused.Err); err != nil {
-			return nil, err
-		}
-		if err := c.use(refused.Stub, objects, at); err != nil {
-			return nil, err
-		}
+		c.add(rule, at, refused.Stub.ID, "%s against %s: %v", plan.RelocName(refused.Reloc.Type), refused.Stub.Name, refused.Err)
+		c.use(refused.Stub, objects, at)
 	}
-	return scan, nil
 }
 
 // describeSite returns what a site does.
@@ -64,20 +59,100 @@ func describeSite(stub *patch.Stub, form arch.Form) string {
 }
 
 // use notes that the object needs a stub's probe.
-func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) error {
-	if err := c.stubSite(stub.ID, at); err != nil {
-		return err
+func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) {
+	if c.stubSite(stub.ID, at); c.err != nil {
+		return
 	}
 	if objects.Local(stub) {
-		c.link.usedIDs[scopedID{allObjects, stub.ID}] = true
+		c.scope.usedIDs[stub.ID] = true
+	} else if name := objects.Name(stub); !c.link.knowsUse(name, c.index) {
+		c.link.use(name, use{finding: c.finding(UndefinedProbe, at, stub.ID, "")})
+	}
+}
+
+// `dtrace -G` disables sites in objects, and writes an object that describes them to the kernel
+// and refers to their functions by aliases. A later run of -G for other objects, with the same
+// output, overwrites that description, and then nothing arms the first sites.
+
+// dofSite is a site that -G has disabled.
+type dofSite struct {
+	finding         Finding // what it is if no DOF names it
+	function, alias string
+}
+
+// dofEdits checks what `dtrace -G` has edited, in an object or an image.
+func (c *fileChecker) dofEdits() {
+	if !c.relocatable() {
+		c.dofImage()
+		return
+	}
+	c.dofFunctions()
+	edits, marks, err := patch.DOFEdits(c.Object.Object)
+	c.fail(err)
+	for i := range edits {
+		e := &edits[i]
+		at := image.Addr{Section: e.Section, Offset: e.Record}
+		if c.stubSite(e.Stub.ID, at); c.err != nil {
+			return
+		}
+		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
+			continue // no kernel arms it, and -G has said so
+		}
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(LostSite, at, e.Stub.ID, ""), e.Function, e.Alias})
+	}
+	for i := range marks {
+		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
+		c.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and no longer has a form of that")
+	}
+}
+
+// dofFunctions notes the functions that the DOF of an object refers to.
+func (c *fileChecker) dofFunctions() {
+	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
+	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
+		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
 		return nil
+	}))
+}
+
+// lostDOF finds the sites in objects that no DOF of the link names.
+func (l *link) lostDOF() {
+	for i := range l.dofSites {
+		if e := &l.dofSites[i]; !l.dofReferences[e.alias] && !l.dofReferences[e.function] {
+			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
+		}
 	}
-	if c.link.knowsUse(objects.Name(stub), c.index) {
-		return nil
+}
+
+// dofImage records the sites that the DOF of an image describes, and finds the functions that have
+// an alias and no described site.
+func (c *fileChecker) dofImage() {
+	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
+	if c.fail(err) {
+		return
 	}
-	f, err := c.finding(UndefinedProbe, at, stub.ID, "")
-	if err == nil {
-		c.link.use(objects.Name(stub), use{finding: *f})
+	recorded := c.recordedSites()
+	var siteAddrs []uint64
+	for i := range probes {
+		p := &probes[i]
+		for _, s := range p.Sites {
+			siteAddrs = append(siteAddrs, s.Addr.Offset)
+			if !recorded[s.Addr] {
+				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, p.Function)
+			}
+		}
 	}
-	return err
+	slices.Sort(siteAddrs)
+	if !c.namesContain([]byte(patch.AliasPrefix)) {
+		return
+	}
+	for _, s := range c.symbols().WithPrefix(patch.AliasPrefix) {
+		if s.Section <= 0 || s.Type != elf.STT_FUNC || s.Size == 0 {
+			continue
+		}
+		if next, _ := slices.BinarySearch(siteAddrs, s.Value); next == len(siteAddrs) || siteAddrs[next]-s.Value >= s.Size {
+			c.add(LostSite, image.Addr{Offset: s.Value}, "",
+				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link")
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package check
 
 import (
+	"debug/elf"
+	"fmt"
+	"iter"
 	"slices"
 
 	"sdtconvert/arch"
@@ -8,54 +11,47 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 )
 
-// records checks the records of a file, and reports whether there are any.
-func (c *fileChecker) records() (found bool, err error) {
+// records checks the records of a file.
+func (c *fileChecker) records() {
 	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
 		c.link.unconverted[c.index] = true // as far as this program can tell
-		return false, err
+		c.fail(err)
+		return
 	}
-	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
 	foreign, err := linkerset.ForeignLayouts(c.Object.Object, c.Machine, c.set.opts.Layouts, []string{c.set.opts.ProbePrefix})
-	if err != nil {
-		return false, err
-	}
+	c.fail(err)
 	for _, layout := range slices.Concat(c.set.opts.Layouts, foreign) {
 		records, faults, err := layout.Read(c.code.Image)
-		if err != nil {
-			return false, err
+		if c.fail(err) {
+			return
 		}
 		for _, fault := range faults {
-			if err := c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault)); err != nil {
-				return false, err
-			}
+			c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
 		}
 		if len(records)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
 			layouts = append(layouts, layout)
 		}
-		entries = append(entries, records...)
+		c.entries = append(c.entries, records...)
 	}
-	if len(layouts)+len(entries) == 0 {
-		return false, nil
+	if len(layouts)+len(c.entries) == 0 || !c.read() {
+		return
 	}
-	if err := c.code.Read(); err != nil {
-		return false, err
-	}
-	linkerset.Sort(entries)
-	c.entries = entries
-	for i := range entries {
-		if err := c.record(entries, i); err != nil {
-			return false, err
+	c.hasCalls = true
+	linkerset.Sort(c.entries)
+	for i := range c.entries {
+		if c.record(i); c.err != nil {
+			return
 		}
 	}
-	if err := c.bounds(layouts); err != nil {
-		return false, err
-	}
-	return true, c.traits(layouts)
+	c.bounds(layouts)
+	c.conversionTraits(layouts)
 }
 
 // recordedSites returns the sites that have a record.
@@ -67,65 +63,64 @@ func (c *fileChecker) recordedSites() map[image.Addr]bool {
 	return sites
 }
 
+// callEntries returns the records of probe calls, sorted by their sites.
+func (c *fileChecker) callEntries() iter.Seq[*linkerset.Entry] {
+	return func(yield func(*linkerset.Entry) bool) {
+		for i := range c.entries {
+			if e := &c.entries[i]; e.Kind == arch.Probe && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // isCall reports whether a record is of a probe call.
 func isCall(e linkerset.Entry) bool { return e.Kind == arch.Probe }
 
 // record checks the i-th record. The records are sorted by their sites.
-func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
-	e := &entries[i]
-	probe, err := c.probes.Lookup(e.Probe)
-	if err != nil {
-		return err
+func (c *fileChecker) record(i int) {
+	e := &c.entries[i]
+	probe := c.probe(e.Probe)
+	if c.err != nil {
+		return
 	}
 	id, place := nameOf(probe), c.code.Function(e.Site)
 	c.site(probe, e.Site, place.Function)
-	c.link.recordProviders[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
+	c.scope.recordProviders[linkerset.EncodeName(probe.Provider)] = true
 	if e.Kind == arch.Probe {
-		c.link.recordedCalls[c.noteID(probe)] = true
+		c.scope.recordedCalls[noteID(probe)] = true
 	}
 	if !place.Known() {
-		if err := c.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
-			return err
-		}
+		c.add(UnanchoredSite, e.Site, id, "no function holds this site")
 	}
-	if i > 0 && entries[i-1].Site == e.Site {
-		if err := c.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", c.describe(&entries[i-1])); err != nil {
-			return err
-		}
-	} else if err := c.state(e, probe); err != nil {
-		return err
+	if i > 0 && c.entries[i-1].Site == e.Site {
+		c.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", c.describe(&c.entries[i-1]))
+	} else {
+		c.state(e, probe)
 	}
-	return c.recorded(e, id)
+	if c.err == nil {
+		c.recorded(e, id)
+	}
 }
 
 // state checks the code at a site.
-func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
+func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) {
 	id := nameOf(probe)
 	found, err := c.states.StateOf(e)
-	if err != nil {
-		return err
-	}
-	switch found.State {
-	case sitestate.Disabled:
-		if e.Kind == arch.Enabled {
-			return c.noteTest(e, probe)
-		}
-	case sitestate.Live:
-		if c.liveSites[e.Site] {
-			return nil
-		}
+	c.fail(err)
+	switch {
+	case found.State == sitestate.Disabled && e.Kind == arch.Enabled:
+		c.noteTest(e, probe)
+	case found.State == sitestate.Live && !c.liveSites[e.Site]:
 		c.liveSites[e.Site] = true
-		return c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
-	case sitestate.Armed:
-		return c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
-	case sitestate.Unknown:
-		if found.To != "" {
-			c.unclear = append(c.unclear, unclearSite{e.Site, id, found})
-			return nil
-		}
-		return c.unknown(e.Site, id, &found)
+		c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
+	case found.State == sitestate.Armed:
+		c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
+	case found.State == sitestate.Unknown && found.To != "":
+		c.unclear = append(c.unclear, unclearSite{e.Site, id, found})
+	case found.State == sitestate.Unknown:
+		c.unknown(e.Site, id, &found)
 	}
-	return nil
 }
 
 // unclearSite is a site with a branch whose target may be a stub or other code.
@@ -136,76 +131,69 @@ type unclearSite struct {
 }
 
 // unknown reports a site whose state is unknown.
-func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
-	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sitestate.CodeAt(c.code.Image, at)))
+func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) {
+	c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sitestate.CodeAt(c.code.Image, at)))
 }
 
 // reportUnclear reports the unclear sites that were not found to be calls of stubs.
-func (c *fileChecker) reportUnclear() error {
+func (c *fileChecker) reportUnclear() {
 	for i := range c.unclear {
-		s := &c.unclear[i]
-		if c.liveSites[s.at] {
-			continue
-		}
-		if err := c.unknown(s.at, s.probe, &s.found); err != nil {
-			return err
+		if s := &c.unclear[i]; !c.liveSites[s.at] {
+			c.unknown(s.at, s.probe, &s.found)
 		}
 	}
-	return nil
 }
 
 // recorded checks the probe object of a record.
-func (c *fileChecker) recorded(e *linkerset.Entry, id string) error {
+func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
 	switch {
 	case e.Probe.Null():
-		return c.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+		c.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+		return
 	case e.Probe.Undefined && c.link.knowsUse(e.Probe.Symbol, c.index):
-		return nil
+		return
 	case e.Probe.Undefined:
 		rule := UndefinedProbe
 		if !c.relocatable() {
 			rule = UnresolvedProbe
 		}
-		f, err := c.finding(rule, e.Site, id, "")
-		if err != nil {
-			return err
+		if u := (use{c.finding(rule, e.Site, id, ""), c.hidden(e.Probe.Symbol)}); c.err == nil {
+			c.link.use(e.Probe.Symbol, u)
 		}
-		hidden, err := c.hidden(e.Probe.Symbol)
-		c.link.use(e.Probe.Symbol, use{*f, hidden})
-		return err
+		return
 	}
 	if _, err := c.code.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
-		return c.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", c.code.Image.Place(e.Probe.Addr))
+		c.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", c.code.Image.Place(e.Probe.Addr))
+		return
 	}
-	c.link.usedAt(c.index, e.Probe)
-	c.link.recorded[scopedID{c.scope(), id}] = true
-	return nil
+	c.link.usedObjects[location{c.index, e.Probe.Addr}] = true
+	if e.Probe.Symbol != "" && c.link.uses[e.Probe.Symbol] == nil {
+		c.link.uses[e.Probe.Symbol] = []use{}
+	}
+	c.scope.recorded[id] = true
 }
 
 // hidden reports whether an object's reference to a symbol reaches into no other
 // module.
-func (c *fileChecker) hidden(name string) (bool, error) {
+func (c *fileChecker) hidden(name string) bool {
 	if !c.relocatable() {
-		return false, nil
+		return false
 	}
-	if c.link.hiddenFile != c.index {
-		c.link.hiddenFile, c.link.hiddenNames = c.index, map[string]bool{}
-		syms, err := c.Symbols()
-		if err != nil {
-			return false, err
-		}
+	if c.hiddenNames == nil {
+		c.hiddenNames = map[string]bool{}
+		syms := c.symbols()
 		for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 			if s := syms.At(i); s.Section == 0 && s.Visibility() != 0 {
-				c.link.hiddenNames[s.Name] = true
+				c.hiddenNames[s.Name] = true
 			}
 		}
 	}
-	return c.link.hiddenNames[name], nil
+	return c.hiddenNames[name]
 }
 
-// noteID returns the key of a probe by the names that its notes have.
-func (c *fileChecker) noteID(p linkerset.Probe) scopedID {
-	return scopedID{c.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
+// noteID returns the id of a probe by the names that its notes have.
+func noteID(p linkerset.Probe) string {
+	return idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))
 }
 
 // describe names the probe of a record in a message.
@@ -214,7 +202,7 @@ func (c *fileChecker) describe(e *linkerset.Entry) string {
 	if err != nil {
 		return "another"
 	}
-	return Probe{p.Provider, p.Module, p.Function, p.Name}.String()
+	return fullName(p).String()
 }
 
 // nameOf returns what findings call a probe.
@@ -225,39 +213,66 @@ func nameOf(p linkerset.Probe) string {
 	return p.Provider + ":::" + p.Name
 }
 
+// fullName returns the name of a probe, as listings show it.
+func fullName(p linkerset.Probe) Probe { return Probe{p.Provider, p.Module, p.Function, p.Name} }
+
 func (p Probe) String() string {
 	return p.Provider + ":" + p.Module + ":" + p.Function + ":" + p.Name
 }
 
-// traits notes how an object was converted, or finds an image that holds records
+// conversionTraits notes how an object was converted, or finds an image that holds records
 // of several conversions.
-func (c *fileChecker) traits(layouts []linkerset.Layout) error {
+func (c *fileChecker) conversionTraits(layouts []linkerset.Layout) {
 	if !c.relocatable() {
-		return c.imageTraits(layouts)
+		c.imageTraits(layouts)
+		return
 	}
 	for _, layout := range layouts {
-		c.link.trait(trait{MixedLayout, "", describeLayout(layout)}, c.index)
-	}
-	anchored, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
-	if err != nil {
-		return err
+		c.trait(MixedLayout, "", describeLayout(layout))
 	}
 	o := c.Object.Object
-	hasStapsdtNotes, hasDTraceNotes := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
+	anchored, err := linkerset.AnchoredSections(o, c.Machine)
+	if c.fail(err) {
+		return
+	}
+	notes := "without notes"
+	if c.hasSection(stapsdt.IsNoteSection) {
+		notes = "with notes (--stapsdt)"
+	}
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := recordKind(layouts, sec.Name)
 		if !ok || sec.Size == 0 {
 			continue
 		}
-		c.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, c.index)
-		c.link.trait(trait{MixedFlags, "--drop-relocations", describeFlag(!anchored[i])}, c.index)
+		c.trait(MixedFlags, "the flags of "+sec.Name, flagsOf(sec))
+		c.trait(MixedFlags, "--drop-relocations", describeFlag(!anchored[i]))
 		if kind == arch.Probe {
-			c.link.trait(trait{MixedFlags, "", describeNotes(hasStapsdtNotes)}, c.index)
-			c.link.trait(trait{MixedFlags, "--dtrace", describeFlag(hasDTraceNotes)}, c.index)
+			c.trait(MixedFlags, "", notes)
+			c.trait(MixedFlags, "--dtrace", describeFlag(c.hasSection(usdt.IsNoteSection)))
 		}
 	}
-	return nil
+}
+
+func describeLayout(l linkerset.Layout) string {
+	if l.Name == "" {
+		return fmt.Sprintf("layout %v", l.Format)
+	}
+	return fmt.Sprintf("layout %v, section %s", l.Format, l.Section(arch.Probe))
+}
+
+// describeFlag returns whether a flag was given, in words.
+func describeFlag(yes bool) string {
+	if yes {
+		return "given"
+	}
+	return "not given"
+}
+
+// flagsOf shows those flags of a section that linkers tell sections of one name
+// apart by.
+func flagsOf(sec *elfreloc.Section) string {
+	return (sec.Flags &^ elf.SHF_GROUP).String()
 }
 
 func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
@@ -273,7 +288,7 @@ func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 
 // imageTraits looks for what mixed conversions leave in an image: records of
 // several layouts, and several output sections of one name.
-func (c *fileChecker) imageTraits(layouts []linkerset.Layout) error {
+func (c *fileChecker) imageTraits(layouts []linkerset.Layout) {
 	for _, other := range layouts[1:] {
 		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
 	}
@@ -290,5 +305,79 @@ func (c *fileChecker) imageTraits(layouts []linkerset.Layout) error {
 		}
 		seen[sec.Name] = sec
 	}
-	return nil
+}
+
+// bounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
+// .dynsym and then in .symtab, and says ENOENT where both lack them. Objects and the
+// modules of amd64 are found by the names of sections, and stripped files are skipped.
+func (c *fileChecker) bounds(layouts []linkerset.Layout) {
+	if c.relocatable() || c.OSABI() != elf.ELFOSABI_FREEBSD {
+		return
+	}
+	static := c.symbols()
+	if static.Len() == 0 {
+		return
+	}
+	dynamic := c.dynamicSymbols()
+	has := func(name string) bool {
+		for _, s := range static.WithPrefix(name) {
+			if s.Name == name {
+				return true
+			}
+		}
+		for _, s := range dynamic.WithPrefix(name) {
+			if s.Name == name && s.Section != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for _, layout := range layouts {
+		if layout.Format != linkerset.FreeBSD {
+			continue
+		}
+		for kind := range arch.Kinds {
+			section := layout.Section(kind)
+			ranges, err := c.code.Image.Arrays(section)
+			c.fail(err)
+			if len(ranges) > 0 && !(has("__start_"+section) && has("__stop_"+section)) {
+				c.addWhole(MissingBounds, "", "no __start_%s and __stop_%s, so the kernel finds no record in this section", section, section)
+			}
+		}
+	}
+}
+
+// kernelTracepoints applies KernelTracepoint.
+func (c *fileChecker) kernelTracepoints() {
+	if c.OSABI() != elf.ELFOSABI_FREEBSD {
+		return
+	}
+	found, err := input.HasKernelTracepoints(c.Object.Object)
+	c.fail(err)
+	if found {
+		c.addWhole(KernelTracepoint, "", "compiled with the kernel's own sys/sdt.h, whose tracepoints call sdt_probe_func; give the compiler the -I of sdtconvert's header first, in CC")
+	}
+}
+
+// mostUnconverted is for how many probes of an image there is a finding each.
+const mostUnconverted = 100
+
+// unconverted finds the probes of which an image has tracepoints that no conversion has met. If
+// it has no other sites, or there are too many, one finding is of all.
+func (c *fileChecker) unconverted() {
+	if c.relocatable() {
+		return
+	}
+	ids, err := sitestate.Unconverted(c.Object.Object)
+	if c.fail(err) || len(ids) == 0 {
+		return
+	}
+	c.link.unconverted[c.index] = true
+	if len(c.entries)+len(c.noteSites) == 0 || len(ids) > mostUnconverted {
+		c.addWhole(NotConverted, "", "not converted (%s, %s first): %s", message.Plural(len(ids), "probe"), ids[0], sitestate.ConvertAdvice)
+		return
+	}
+	for _, id := range ids {
+		c.addWhole(NotConverted, id, "not converted: %s", sitestate.ConvertAdvice)
+	}
 }

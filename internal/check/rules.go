@@ -77,6 +77,16 @@ var (
 	MixedFlags = &Rule{"mixed-flags", Error, "objects of one link were converted differently",
 		"Objects were converted with different flags, or a tool has changed the flags of sections of records. mold and gold then lose records.",
 		"Convert all objects with the same flags, and leave the sections as they are."}
+	// MissingBounds is a rule for kernels and modules of FreeBSD, whose linker looks for the
+	// bounds of a linker set among the symbols.
+	MissingBounds = &Rule{"missing-bounds", Error, "a FreeBSD kernel cannot find the records",
+		"Linkers define __start_<section> and __stop_<section> only if something refers to them, and nothing in a kernel or a module does.",
+		"Link with sdtconvert ld --layout freebsd, or with -u for each of the two symbols."}
+	// KernelTracepoint is a rule for objects and modules of FreeBSD that were compiled with the
+	// kernel's own sys/sdt.h. Its tracepoints call no stub, so no conversion meets them.
+	KernelTracepoint = &Rule{"kernel-tracepoint", Error, "a FreeBSD object has the tracepoints of the kernel's header",
+		"The compiler has found the kernel's sys/sdt.h first. Its tracepoints call no stubs, so they have no records.",
+		"Put the -I of sdtconvert's header into CC, so that the compiler searches that directory first for every file."}
 	MixedNotes = &Rule{"mixed-notes", Error, "an image has records without notes, beside one with notes",
 		"Objects of the images were converted with different flags, or by builds with different SDTCONVERT_FLAGS.",
 		"Convert the objects of all images with the same flags."}

@@ -2,11 +2,16 @@ package check
 
 import (
 	"debug/elf"
+	"maps"
+	"slices"
+	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // page is the size of the smallest pages of the machines that are known, in bytes.
@@ -14,51 +19,36 @@ import (
 const page = 4096
 
 // noteTest records which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) error {
+func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) {
 	loaded, ok, err := c.states.Semaphore(e)
-	if err != nil {
-		return err
-	}
+	c.fail(err)
 	guard := semaphore{id: c.semaphoreID(loaded)}
 	if ok {
-		if guard.name, err = c.semaphoreName(loaded); err != nil {
-			return err
-		}
+		guard.name = c.semaphoreName(loaded)
 	}
-	f, err := c.finding(DeadGuard, e.Site, nameOf(probe), "")
-	if err != nil {
-		return err
-	}
-	guard.finding = *f
-	key := c.noteID(probe)
-	c.link.guards[key] = append(c.link.guards[key], guard)
-	return nil
+	guard.finding = c.finding(DeadGuard, e.Site, nameOf(probe), "")
+	c.addGuard(noteID(probe), guard)
 }
 
 // checkSemaphorePlace checks where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
 // that place.
-func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) error {
-	name, err := c.semaphoreName(image.Ref{Addr: at})
-	if err != nil {
-		return err
-	}
+func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) {
+	name := c.semaphoreName(image.Ref{Addr: at})
 	segments, err := c.Segments()
-	if err != nil {
-		return err
+	if c.fail(err) {
+		return
 	}
 	if why := unreachable(segments, at.Offset); why != "" {
-		return c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+		c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+		return
 	}
 	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
-		if err := c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
-			return err
-		}
+		c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection)
 	}
 	if other := mappedBefore(segments, at.Offset); other != nil {
-		return c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
+		c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
 	}
-	return nil
 }
 
 // loaded finds the segment that holds a semaphore.
@@ -122,3 +112,243 @@ func (c *fileChecker) sectionAt(addr uint64) *elfreloc.Section {
 	}
 	return nil
 }
+
+// guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
+// give them one.
+func (c *fileChecker) guardSymbols() {
+	if !c.namesContain([]byte(patch.GuardPrefix)) {
+		return
+	}
+	for _, s := range c.symbols().WithPrefix(patch.GuardPrefix) {
+		at := c.symbolRef(&s)
+		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
+		c.addGuard(idOf(linkerset.SplitID(id)), semaphore{c.semaphoreID(at), s.Name, c.finding(DeadGuard, at.Addr, id, "")})
+	}
+}
+
+// addGuard notes the semaphore that tests of a probe load.
+func (c *fileChecker) addGuard(id string, guard semaphore) {
+	if c.err == nil {
+		c.scope.guards[id] = append(c.scope.guards[id], guard)
+	}
+}
+
+// symbolRef returns what a relocation against a symbol refers to.
+func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
+	at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
+	if c.relocatable() {
+		at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
+	}
+	return at
+}
+
+// guardReads notes the semaphores that the code of a file reads, by their symbols. What only
+// defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
+// functions that they drop.
+func (c *fileChecker) guardReads() {
+	if !c.namesContain([]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)) {
+		return
+	}
+	syms, symbols := c.symbols(), map[uint32]*semaphore{}
+	for i := 1; i < syms.Len(); i++ {
+		if name := syms.Name(i); !strings.HasPrefix(name, patch.GuardPrefix) && !strings.HasSuffix(name, stapsdt.SemaphoreSuffix) {
+			continue
+		}
+		s := syms.At(i)
+		sem := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}
+		inSection := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
+		if inSection {
+			c.scope.inSections[sem.id] = true
+		}
+		if inSection || c.relocatable() {
+			symbols[uint32(i)] = sem
+		}
+	}
+	switch {
+	case len(symbols) == 0:
+	case c.relocatable():
+		c.readsOfObject(symbols)
+	default:
+		c.readsOfImage(symbols)
+	}
+}
+
+// readsOfObject notes which of the symbols code refers to, by its relocations.
+func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) {
+	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
+	c.fail(c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
+			first[r.Sym] = image.Addr{Section: target, Offset: r.Offset}
+		}
+		return nil
+	}))
+	for _, sym := range slices.Sorted(maps.Keys(first)) {
+		c.readAt(symbols[sym], first[sym])
+	}
+}
+
+// readsOfImage records which of the semaphores code reads, on machines that are an arch.Reader.
+func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) {
+	reader, ok := c.Machine.(arch.Reader)
+	if !ok {
+		return
+	}
+	at, lo, hi := map[uint64]*semaphore{}, ^uint64(0), uint64(0)
+	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
+		s := symbols[sym]
+		address := s.id.at.Offset
+		if other := at[address]; other == nil || s.name < other.name {
+			at[address] = s
+		}
+		lo, hi = min(lo, address), max(hi, address+1)
+	}
+	table := uint64(0) // the global offset table
+	if got := c.sectionNamed(".got"); got != nil {
+		table = got.Addr
+	}
+	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
+	for p := range c.pieces(arch.ReadWindow, isCode) {
+		reader.Reads(p.data, p.addr, table, lo, hi, func(from, address uint64) {
+			if _, known := first[address]; !known && at[address] != nil {
+				first[address] = from
+			}
+		})
+	}
+	for _, address := range slices.Sorted(maps.Keys(first)) {
+		c.readAt(at[address], image.Addr{Offset: first[address]})
+	}
+}
+
+// readAt records that code reads a semaphore. Its finding has the semaphore's name in place of a probe:
+// where the provider's name ends is unknown.
+func (c *fileChecker) readAt(s *semaphore, at image.Addr) {
+	probe, isGuard := strings.CutPrefix(s.name, patch.GuardPrefix)
+	if !isGuard {
+		probe = strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
+	}
+	if s.finding = c.finding(DeadGuard, at, probe, ""); c.err == nil {
+		c.scope.guardReads = append(c.scope.guardReads, *s)
+	}
+}
+
+// deadGuards finds the guards that no tracer makes true.
+func (l *link) deadGuards(s *scope) {
+	reported, hasNote := map[semaphoreID]bool{}, s.namedSemaphores()
+	for _, id := range slices.Sorted(maps.Keys(s.guards)) {
+		for i := range s.guards[id] {
+			g := &s.guards[id][i]
+			isTest := !strings.HasPrefix(g.name, patch.GuardPrefix)
+			if semaphores, ok := s.notes[id]; ok {
+				l.otherSemaphore(semaphores, g)
+			} else if isTest && g.name != "" || !isTest && s.recordedCalls[id] {
+				if !hasNote[g.id] {
+					l.withoutNote(s, id, g)
+				}
+			} else {
+				continue // if code reads it, that finds it
+			}
+			reported[g.id] = true
+		}
+	}
+	for i := range s.guardReads {
+		r := &s.guardReads[i]
+		if reported[r.id] || s.brokenNotes || hasNote[r.id] || !s.isGuard(r) || s.ofProviderFile(r.name) {
+			continue
+		}
+		reported[r.id] = true
+		if id, ok := strings.CutPrefix(r.name, patch.GuardPrefix); ok {
+			l.withoutNote(s, idOf(linkerset.SplitID(id)), r)
+			continue
+		}
+		if s.recordsOf(r.name) {
+			l.add(r.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", r.name, withNotes)
+			continue
+		}
+		l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.name, oneName)
+	}
+}
+
+// recordsOf reports whether a file has records of the probe that a semaphore is named after.
+func (s *scope) recordsOf(semaphore string) bool {
+	if s.recordNames == nil {
+		s.recordNames = map[string]bool{}
+		for id := range s.recordedCalls {
+			s.recordNames[stapsdt.SemaphoreName(linkerset.SplitID(id))] = true
+		}
+	}
+	return s.recordNames[semaphore]
+}
+
+// What to do about guards.
+const (
+	withNotes = "convert every object with notes (--stapsdt beside a --layout)"
+	oneName   = "give guard and tracepoint one name"
+)
+
+// otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where
+// there is one.
+func (l *link) otherSemaphore(semaphores []semaphore, g *semaphore) {
+	isSame := func(s semaphore) bool { return s.id == g.id }
+	switch none := len(semaphores) == 0; {
+	case none && g.name == "" || slices.ContainsFunc(semaphores, isSame):
+	case none:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.name, withNotes)
+	case g.name == "":
+		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", semaphores[0].name, withNotes)
+	default:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.name, semaphores[0].name, withNotes)
+	}
+}
+
+// withoutNote finds a guard of a probe that has no note: no tracer knows it. What is still to
+// be converted may get one.
+func (l *link) withoutNote(s *scope, id string, g *semaphore) {
+	switch {
+	case s.brokenNotes, s.liveCalls[id]:
+	case s.recordedCalls[id]:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.name, withNotes)
+	default:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the probe has no site, so no tracer raises it; %s", g.name, oneName)
+	}
+}
+
+// namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
+func (s *scope) namedSemaphores() map[semaphoreID]bool {
+	all := map[semaphoreID]bool{}
+	for _, semaphores := range s.notes {
+		for i := range semaphores {
+			all[semaphores[i].id] = true
+		}
+	}
+	return all
+}
+
+// isGuard reports whether what code reads is a semaphore. Other variables may have such a
+// name too, but they are not in .probes.
+func (s *scope) isGuard(read *semaphore) bool {
+	return strings.HasPrefix(read.name, patch.GuardPrefix) || s.inSections[read.id]
+}
+
+// ofProviderFile reports whether a semaphore is of a provider whose sites have notes and no
+// records. The header of a provider file has a test of each of its probes, so that none is
+// misspelt, and sources may test what they do not fire.
+func (s *scope) ofProviderFile(semaphore string) bool {
+	file := false
+	for i, end := 0, 0; i < mostParts; i++ {
+		next := strings.IndexByte(semaphore[end:], '_')
+		if next < 0 {
+			break
+		}
+		provider := semaphore[:end+next]
+		if s.recordProviders[provider] {
+			return false
+		}
+		file = file || s.noteProviders[provider]
+		end += next + 1
+	}
+	return file
+}
+
+// mostParts is in how many places the name of a semaphore is taken apart, so that one of
+// nothing but underscores takes no longer.
+const mostParts = 64

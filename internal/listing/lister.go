@@ -8,6 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/dofprobes"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/sitestate"
@@ -18,14 +19,13 @@ import (
 // lister makes the listing of one image.
 type lister struct {
 	*Options
-	memory     image.Image // that the records are in: the image of the file, or a process
-	code       *locate.Code
-	probes     *linkerset.Probes
-	out        *Listing
-	byName     map[key]*Probe
-	states     *sitestate.Reader
-	semaphores *semaphores // nil unless wanted
-	warned     bool        // of the prefix of probe objects
+	memory image.Image // that the records are in: the image of the file, or a process
+	code   *locate.Code
+	probes *linkerset.Probes
+	out    *Listing
+	byName map[[4]string]*Probe
+	states *sitestate.Reader
+	warned bool // of the prefix of probe objects
 }
 
 // site is a site of a probe, of a record or of what describes one without.
@@ -45,9 +45,6 @@ const (
 	inDOF // DTrace's object format
 )
 
-// key is what makes a probe one line.
-type key struct{ provider, module, function, name string }
-
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	if err := linkerset.CheckVersion(code.Object); err != nil {
@@ -55,8 +52,8 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	}
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
-		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[key]*Probe{},
-		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names),
+		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[[4]string]*Probe{},
+		states: sitestate.New(code.Image, memory, code.Base, o.Names),
 	}
 	entries, found, err := l.records()
 	if err != nil {
@@ -88,7 +85,6 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		for _, fault := range faults {
 			o.Warn(fault)
 		}
-		l.semaphores = &semaphores{code: code, memory: memory, states: l.states}
 	}
 	for i := range sites {
 		if err := l.add(&sites[i]); err != nil {
@@ -201,13 +197,13 @@ func (l *lister) add(e *site) error {
 	if err != nil {
 		return err
 	}
-	if site.Semaphore, err = l.semaphores.lookup(e); err != nil {
+	if site.Semaphore, err = l.semaphore(e); err != nil {
 		return err
 	}
 	if s := site.Semaphore; e.Kind == arch.Enabled && site.State == sitestate.Disabled && s != nil && s.Value != nil && *s.Value > 0 {
 		site.State = sitestate.Armed
 	}
-	k := key{p.Provider, p.Module, p.Function, p.Name}
+	k := [4]string{p.Provider, p.Module, p.Function, p.Name}
 	line := l.byName[k]
 	if line == nil {
 		line = &Probe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name}
@@ -331,4 +327,38 @@ func (l *lister) errNoRecords() error {
 		return fmt.Errorf("%s: %w, and is not converted: %s", l.memory.Name(), errNoProbes, sitestate.ConvertAdvice)
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
+}
+
+// semaphore returns the semaphore of a site, nil for none or if none is wanted: that of a probe call by its
+// note, of an is-enabled test by its code. If its bytes cannot be read, it has no value.
+func (l *lister) semaphore(e *site) (*Semaphore, error) {
+	var ref image.Ref
+	switch {
+	case !l.Semaphores:
+		return nil, nil
+	case e.Kind == arch.Enabled:
+		var ok bool
+		var err error
+		if ref, ok, err = l.states.Semaphore(&e.Entry); err != nil || !ok {
+			return nil, err
+		}
+	case e.note == nil || e.note.Semaphore.Null():
+		return nil, nil
+	default:
+		ref = e.note.Semaphore
+		ref.Addr = ref.Addr.Add(l.code.Base)
+	}
+	name, err := stapnotes.SemaphoreName(l.memory, ref)
+	if err != nil || ref.Undefined {
+		return &Semaphore{Symbol: name}, err
+	}
+	out := &Semaphore{Address: fmt.Sprintf("%#x", ref.Offset), Symbol: name}
+	if ref.Section != 0 {
+		out.Section = l.code.Object.Sections[ref.Section].Name
+	}
+	if b, err := l.memory.Bytes(ref.Addr, stapsdt.SemaphoreSize); err == nil {
+		value := l.memory.Encoding().Order.Uint16(b)
+		out.Value = &value
+	}
+	return out, nil
 }

@@ -23,14 +23,14 @@ func refuse(t *testing.T) func(error) {
 	}
 }
 
-func open(t *testing.T, path string, o Options) Space {
+func open(t *testing.T, path string, o Options) *Space {
 	t.Helper()
 	s := expect.Value(OpenFile(path, o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-func find(t *testing.T, s Space, text string) *Address {
+func find(t *testing.T, s *Space, text string) *Address {
 	t.Helper()
 	return expect.Value(Find(s, text))(t)
 }
@@ -148,8 +148,8 @@ func TestSeparateDebugFile(t *testing.T) {
 // It is opened, and compared with the image, once, for functions and for lines.
 func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 	_, image := stripped(t)
-	s := open(t, image, Options{Lines: true, Warn: refuse(t)}).(*fileSpace)
-	debug, err := s.debug.Object()
+	s := open(t, image, Options{Lines: true, Warn: refuse(t)}).file
+	debug, err := s.debugObject()
 	if err != nil || debug == nil || debug.Name != s.Functions().DebugFile() || s.Lines() == nil {
 		t.Errorf("lines are of %v, functions of %q: %v", debug, s.Functions().DebugFile(), err)
 	}

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -12,15 +11,15 @@ import (
 	"sdtconvert/internal/input"
 )
 
-// Space is what addresses are looked up in.
-type Space interface {
-	io.Closer
+// Space is what addresses are looked up in: an object or a linked image, at the addresses it was linked
+// for, or a running process. The names of a module are read when one of its addresses is looked up.
+type Space struct {
+	image.Image // of the file, or the process
 
-	parse(text string) (image.Addr, error)
-	// codeAt is the code that an address is of, read. The address need not be in it
-	// where an error says why.
-	codeAt(a image.Addr) (*Code, error)
-	fileOffset(a image.Addr) (uint64, bool)
+	in    *input.File // nil for a process
+	file  *Code       // the same
+	codes map[*image.Module]*Code
+	o     Options
 }
 
 // Address is where an address is. docs/output.md describes its JSON. What is not
@@ -35,7 +34,7 @@ type Address struct {
 
 // Find returns where an address is: a hexadecimal number or, in an object, a section
 // and an offset in it. There is an Address beside an error, too.
-func Find(s Space, text string) (*Address, error) {
+func Find(s *Space, text string) (*Address, error) {
 	r := &Address{Address: text}
 	a, err := s.parse(text)
 	if err != nil {
@@ -46,7 +45,7 @@ func Find(s Space, text string) (*Address, error) {
 		return r, err
 	}
 	r.Object, r.Base = c.Path, hexadecimal(c.Base)
-	if off, ok := s.fileOffset(a); ok {
+	if off, ok := s.FileOffset(a); ok {
 		r.FileOffset = hexadecimal(off)
 	}
 	r.Place = c.At(a)
@@ -65,14 +64,8 @@ func parseAddress(text string) (image.Addr, error) {
 	return image.Addr{Offset: n}, nil
 }
 
-// fileSpace is an object or a linked image, at the addresses it was linked for.
-type fileSpace struct {
-	*Code
-	in *input.File
-}
-
 // OpenFile opens the file of an object or a linked image. Close it.
-func OpenFile(path string, o Options) (Space, error) {
+func OpenFile(path string, o Options) (*Space, error) {
 	in, err := input.Open(path)
 	if err != nil {
 		return nil, err
@@ -82,7 +75,7 @@ func OpenFile(path string, o Options) (Space, error) {
 		in.Close()
 		return nil, err
 	}
-	s := &fileSpace{c, in}
+	s := &Space{Image: c.Image, in: in, file: c}
 	if err := c.Read(); err != nil {
 		s.Close()
 		return nil, err
@@ -90,11 +83,32 @@ func OpenFile(path string, o Options) (Space, error) {
 	return s, nil
 }
 
-func (s *fileSpace) Close() error { return errors.Join(s.Code.Close(), s.in.Close()) }
+// OpenProcess opens a running process, by its number. Close it.
+func OpenProcess(pid int, o Options) (*Space, error) {
+	p, err := image.OpenProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	return &Space{Image: p, o: o, codes: map[*image.Module]*Code{}}, nil
+}
+
+// Close closes the files of the space.
+func (s *Space) Close() error {
+	if s.file != nil {
+		return errors.Join(s.file.Close(), s.in.Close())
+	}
+	p := s.Image.(*image.Process)
+	for _, m := range p.Modules {
+		if c := s.codes[m]; c != nil {
+			c.Close()
+		}
+	}
+	return p.Close()
+}
 
 // parse reads an address, which in an object is a section and an offset.
-func (s *fileSpace) parse(text string) (image.Addr, error) {
-	if s.Object.Type != elf.ET_REL {
+func (s *Space) parse(text string) (image.Addr, error) {
+	if s.file == nil || s.file.Object.Type != elf.ET_REL {
 		return parseAddress(text)
 	}
 	at := strings.LastIndexByte(text, '+')
@@ -105,44 +119,25 @@ func (s *fileSpace) parse(text string) (image.Addr, error) {
 	if err != nil {
 		return a, err
 	}
-	for i := range s.Object.Sections {
-		if s.Object.Sections[i].Name == text[:at] && i > 0 {
+	for i, section := range s.file.Object.Sections {
+		if section.Name == text[:at] && i > 0 {
 			return image.Addr{Section: i, Offset: a.Offset}, nil
 		}
 	}
-	return a, fmt.Errorf("%s: has no section %q", s.Path, text[:at])
+	return a, fmt.Errorf("%s: has no section %q", s.file.Path, text[:at])
 }
 
-func (s *fileSpace) codeAt(a image.Addr) (*Code, error) {
-	if !s.Image.Executable(a) {
-		return s.Code, fmt.Errorf("%s: %s: is not in code", s.Path, s.Image.Place(a))
+// codeAt returns the code that an address is of, read. The address need not be in it
+// if an error says why.
+func (s *Space) codeAt(a image.Addr) (*Code, error) {
+	p, isProcess := s.Image.(*image.Process)
+	if !isProcess {
+		if !s.Executable(a) {
+			return s.file, fmt.Errorf("%s: %s: is not in code", s.file.Path, s.Place(a))
+		}
+		return s.file, nil
 	}
-	return s.Code, nil
-}
-
-func (s *fileSpace) fileOffset(a image.Addr) (uint64, bool) { return s.Image.FileOffset(a) }
-
-// processSpace is a running process. The names of a module are read when one of its
-// addresses is looked up.
-type processSpace struct {
-	*image.Process
-	o     Options
-	codes map[*image.Module]*Code
-}
-
-// OpenProcess opens a running process, by its number. Close it.
-func OpenProcess(pid int, o Options) (Space, error) {
-	p, err := image.OpenProcess(pid)
-	if err != nil {
-		return nil, err
-	}
-	return &processSpace{p, o, map[*image.Module]*Code{}}, nil
-}
-
-func (s *processSpace) parse(text string) (image.Addr, error) { return parseAddress(text) }
-
-func (s *processSpace) codeAt(a image.Addr) (*Code, error) {
-	m := s.Module(a.Offset)
+	m := p.Module(a.Offset)
 	if m == nil {
 		return nil, fmt.Errorf("%s: %#x: is in no file that is loaded", s.Name(), a.Offset)
 	}
@@ -162,15 +157,4 @@ func (s *processSpace) codeAt(a image.Addr) (*Code, error) {
 	}
 	s.codes[m] = c
 	return c, nil
-}
-
-func (s *processSpace) fileOffset(a image.Addr) (uint64, bool) { return s.FileOffset(a) }
-
-func (s *processSpace) Close() error {
-	for _, m := range s.Modules {
-		if c := s.codes[m]; c != nil {
-			c.Close()
-		}
-	}
-	return s.Process.Close()
 }

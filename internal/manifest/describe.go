@@ -8,7 +8,11 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -19,7 +23,15 @@ import (
 // notes without records. The names of probe objects begin with prefix. omitted is what
 // notes leave out, or would, or nil if not asked for (patch.Plan.OmittedArgs).
 func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
-	entries, err := earlier(scan, layouts)
+	var found describer
+	if scan.Machine != nil {
+		im, err := scan.Image()
+		if err != nil {
+			return err
+		}
+		found = describer{scan: scan, im: im, states: sitestate.New(im, im, 0, scan.Names)}
+	}
+	entries, err := found.earlier(layouts)
 	if err != nil {
 		return err
 	}
@@ -29,21 +41,17 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 	if plan != nil {
 		m.plan(plan, omitted)
 	}
-	done, err := recorded(scan, prefix, entries)
-	if err != nil {
-		return err
+	for _, find := range []func() ([]Site, error){
+		func() ([]Site, error) { return found.recorded(prefix, entries) },
+		func() ([]Site, error) { return found.noted(m.Sites) },
+		func() ([]Site, error) { return dofEdits(scan.Object, scan.Machine) },
+	} {
+		sites, err := find()
+		if err != nil {
+			return err
+		}
+		m.Sites = append(m.Sites, sites...)
 	}
-	m.Sites = append(m.Sites, done...)
-	more, err := noted(scan, m.Sites)
-	if err != nil {
-		return err
-	}
-	m.Sites = append(m.Sites, more...)
-	edited, err := dofEdits(scan.Object, scan.Machine)
-	if err != nil {
-		return err
-	}
-	m.Sites = append(m.Sites, edited...)
 	if len(m.Sites) == 0 {
 		return nil
 	}
@@ -59,6 +67,13 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 		m.Sites[i].findFunction(functions)
 	}
 	return nil
+}
+
+// describer describes the sites that an object has without a conversion; none for a machine that is not known.
+type describer struct {
+	scan   *patch.Scan
+	im     image.Image // nil for a machine that is not known
+	states *sitestate.Reader
 }
 
 // plan lists the sites of a plan.
@@ -105,17 +120,12 @@ func refused(p *patch.Plan, r *patch.Refusal) Site {
 }
 
 // earlier reads the records of an earlier conversion.
-func earlier(scan *patch.Scan, layouts []linkerset.Layout) ([]linkerset.Entry, error) {
-	if scan.Machine == nil {
-		return nil, nil
-	}
-	im, err := scan.Image()
-	if err != nil {
-		return nil, err
-	}
-	var all []linkerset.Entry
+func (d *describer) earlier(layouts []linkerset.Layout) (all []linkerset.Entry, err error) {
 	for _, l := range layouts {
-		entries, faults, err := l.Read(im)
+		if d.im == nil {
+			break
+		}
+		entries, faults, err := l.Read(d.im)
 		if err != nil {
 			return nil, err
 		}
@@ -129,34 +139,29 @@ func earlier(scan *patch.Scan, layouts []linkerset.Layout) ([]linkerset.Entry, e
 }
 
 // recorded describes the sites of records that an object holds already.
-func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Site, error) {
+func (d *describer) recorded(prefix string, entries []linkerset.Entry) ([]Site, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	im, err := scan.Image()
+	kept, err := linkerset.AnchoredSections(d.scan.Object, d.scan.Machine)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := linkerset.AnchoredSections(scan.Object, scan.Machine)
-	if err != nil {
-		return nil, err
-	}
-	probes, states := linkerset.NewProbes(im, prefix), sitestate.New(scan.Object, im, im, 0, scan.Names)
-	sites := make([]Site, len(entries))
+	probes, sites := linkerset.NewProbes(d.im, prefix), make([]Site, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		if sites[i], err = disabled(scan, im, probes, states, e); err != nil {
+		if sites[i], err = d.disabled(probes, e); err != nil {
 			return nil, err
 		}
 		if kept[e.Record.Section] {
-			sites[i].Relocation = scan.Machine.RelocName(scan.Machine.Traits().None)
+			sites[i].Relocation = d.scan.Machine.RelocName(d.scan.Machine.Traits().None)
 		}
 	}
 	return sites, nil
 }
 
 // disabled describes the site of a record.
-func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states *sitestate.Reader, e *linkerset.Entry) (Site, error) {
+func (d *describer) disabled(probes *linkerset.Probes, e *linkerset.Entry) (Site, error) {
 	symbol, err := probes.Symbol(e.Probe)
 	if err != nil {
 		return Site{}, err
@@ -167,20 +172,24 @@ func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states
 	}
 	m := Site{
 		text: e.Site.Section, Offset: e.Site.Offset, Kind: arch.Describe(e.Kind, arch.Call), State: Unknown, Probe: probe.ID,
-		Record: &Record{scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
+		Record: &Record{d.scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
 	}
-	if site, ok := scan.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
-		found, err := states.StateOf(e)
-		if err != nil {
-			return Site{}, err
-		}
-		if found.State == sitestate.Disabled {
-			m.State = Disabled
-		}
-		m.Offset = site.Offset
-		m.Kind, m.New = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
+	site, ok := d.scan.Machine.Disabled(sitestate.CodeAround(d.im, e.Site), e.Site.Offset, e.Kind)
+	if !ok {
+		return m, nil
 	}
-	return m, nil
+	m.Offset = site.Offset
+	m.Kind, m.New = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
+	err = m.setState(d.states.StateOf(e))
+	return m, err
+}
+
+// setState sets the state of a site that has no stub any more.
+func (m *Site) setState(found sitestate.Site, err error) error {
+	if found.State == sitestate.Disabled {
+		m.State = Disabled
+	}
+	return err
 }
 
 // dofEdits lists the sites that `dtrace -G` has disabled in an object.
@@ -195,4 +204,154 @@ func dofEdits(o *elfreloc.Object, m arch.Machine) ([]Site, error) {
 		}
 	}
 	return sites, err
+}
+
+// noted describes the sites that have notes alone, as the headers of provider files make
+// them: those that are not among others. Those of the others that have a note are marked.
+// Notes that cannot be read name none; check finds them.
+func (d *describer) noted(others []Site) ([]Site, error) {
+	isNotes := func(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
+	if d.im == nil || !slices.ContainsFunc(d.scan.Object.Sections, isNotes) {
+		return nil, nil
+	}
+	notes, _, err := stapnotes.Read(d.scan.Object, d.im)
+	if err != nil {
+		return nil, nil
+	}
+	known := make(map[image.Addr]*Site, len(others))
+	for i := range others {
+		known[others[i].recorded()] = &others[i]
+	}
+	var sites []Site
+	for i := range notes {
+		n := &notes[i]
+		if n.Site.Undefined || !d.im.Executable(n.Site.Addr) {
+			continue
+		}
+		if site := known[n.Site.Addr]; site != nil {
+			site.HasNote = site.HasNote || site.Record != nil
+			continue
+		}
+		known[n.Site.Addr] = &Site{} // for other notes of it
+		site, err := d.ofNote(n)
+		if err != nil {
+			return nil, err
+		}
+		sites = append(sites, site)
+	}
+	return sites, nil
+}
+
+// recorded returns the place of the instruction that the record of a site names, or will
+// name.
+func (m *Site) recorded() image.Addr {
+	at := image.Addr{Section: m.text, Offset: m.Offset}
+	if m.Record != nil {
+		at.Offset = m.Record.Offset
+	}
+	return at
+}
+
+// ofNote describes the site of a note.
+func (d *describer) ofNote(n *stapnotes.Note) (m Site, err error) {
+	m = Site{
+		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
+		Probe: n.ID(), Note: &Note{Provider: n.Provider, Name: n.Name},
+	}
+	if !n.Semaphore.Null() {
+		if m.Note.Semaphore, err = stapnotes.SemaphoreName(d.im, n.Semaphore); err != nil {
+			return m, err
+		}
+	}
+	err = m.setState(d.states.StateOfNote(n.Site.Addr))
+	return m, err
+}
+
+// Inspection is what there is to show of an object.
+type Inspection struct {
+	*Object
+	Refused  []error // what keeps the object from being converted
+	Warnings []error // what is wrong with its debug information
+
+	machine arch.Machine // nil for one that is not known
+	name    string       // of the machine then
+}
+
+// Inspect adds to m what an object holds, earlier records or none: what a conversion
+// would do to it, what another one has done, and where in the source that is. m holds
+// what was found when there is an error.
+func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error) {
+	opts = opts.ForObject(o.Object)
+	i := &Inspection{Object: m, machine: o.Machine, name: o.Object.Machine.String()}
+	scan, plan, err := wouldBe(o, opts)
+	if err != nil {
+		return nil, err
+	}
+	var omitted map[*patch.Stub]string
+	if plan != nil {
+		if omitted, err = plan.OmittedArgs(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Describe(scan, plan, omitted, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		i.Refused = plan.Errors()
+	}
+	i.Warnings = m.FindSources(scan.Object, scan.Machine)
+	return i, nil
+}
+
+// wouldBe finds what a conversion would do, were there no earlier records. The plan is
+// nil where no stub is mentioned.
+func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
+	mentioned, err := o.NamesContain(opts.Names.StubTexts())
+	if err != nil {
+		return nil, nil, err
+	}
+	if !mentioned {
+		return &patch.Scan{Object: o.Object, Machine: o.Machine}, nil, nil
+	}
+	scan, err := patch.Find(o.Object, o.Machine, opts.Names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Machine == nil {
+		return scan, patch.UnsupportedPlan(scan), nil
+	}
+	plan, err := patch.NewPlan(scan, opts)
+	return scan, plan, err
+}
+
+// FindSources adds file and line to each site of an object, where there is debug
+// information, and returns what is wrong with that.
+func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults []error) {
+	if machine == nil || len(m.Sites) == 0 {
+		return nil
+	}
+	table, err := lines.New(o, machine)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	for i := range m.Sites {
+		m.Sites[i].Source = table.Lookup(m.Sites[i].text, m.Sites[i].Offset)
+	}
+	if err := table.Err(); err != nil {
+		faults = append(faults, err)
+	}
+	return faults
+}
+
+// MachineName returns the name of the machine, known or not.
+func (i *Inspection) MachineName() string {
+	if i.machine == nil {
+		return i.name + ", not supported"
+	}
+	return i.machine.Traits().Name
+}
+
+// Disassemble gives the text of the instructions at an offset of a site's section.
+func (i *Inspection) Disassemble(code Code, offset uint64) []string {
+	return i.machine.Disassemble(code, offset)
 }

@@ -4,7 +4,14 @@
 package manifest
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"sdtconvert/arch"
@@ -116,4 +123,231 @@ func (c Code) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c), n
 func (c *Code) UnmarshalText(text []byte) (err error) {
 	*c, err = hex.AppendDecode(nil, text)
 	return err
+}
+
+// Read calls each with the objects of a manifest, or of several one behind the other. It
+// decodes one site at a time, and keeps no more than one object: a site takes several times
+// as much memory as its text, and as the whole document would.
+func Read(r io.Reader, each func(o *Object)) error {
+	d := decoder{Decoder: json.NewDecoder(r), each: each}
+	for known := false; ; known = true {
+		version, objects, err := d.document()
+		d.number++
+		wrong := (*json.UnmarshalTypeError)(nil)
+		switch {
+		case errors.Is(err, io.EOF) && known:
+			return nil
+		case errors.Is(err, io.EOF): // convert has failed, and nothing would be compared
+			return errors.New("is not a manifest: it is empty")
+		case errors.As(err, &wrong):
+			return fmt.Errorf("is not a manifest: %s at byte %d is not one of its values", wrong.Value, d.InputOffset())
+		case errors.As(err, new(*json.SyntaxError)) && d.InputOffset() == 0:
+			return errors.New("is not a manifest, as convert --json prints it")
+		case err != nil:
+			return fmt.Errorf("is not a manifest: %w", err)
+		case version != Version || !objects:
+			return fmt.Errorf("is not a manifest of version %d, as convert --json prints it", Version)
+		}
+	}
+}
+
+// decoder decodes manifests. Fields that it does not know are skipped.
+type decoder struct {
+	*json.Decoder
+	each   func(o *Object)
+	number int // of documents before this one
+}
+
+// document decodes one manifest. io.EOF says that there is none.
+func (d decoder) document() (version int, objects bool, err error) {
+	first, err := d.Token()
+	if err != nil {
+		return 0, false, err
+	}
+	if first != json.Delim('{') {
+		return 0, false, wrongType(first)
+	}
+	err = d.fields(func(name string) error {
+		switch name {
+		case "version":
+			return d.Decode(&version)
+		case "objects":
+			objects, err = d.elements(d.object)
+			return err
+		}
+		return d.Decode(new(json.RawMessage)) // not asked for
+	})
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return version, objects, err
+}
+
+// object decodes an object, and hands it on.
+func (d decoder) object() error {
+	o := Object{Document: d.number}
+	first, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if first != json.Delim('{') {
+		return wrongType(first)
+	}
+	err = d.fields(func(name string) error {
+		if name == "sites" {
+			_, err := d.elements(func() error { return d.site(&o) })
+			return err
+		}
+		field := map[string]any{"file": &o.File, "machine": &o.Machine, "status": &o.Status, "errors": &o.Errors}[name]
+		if field == nil {
+			field = new(json.RawMessage) // not asked for
+		}
+		return d.Decode(field)
+	})
+	if err == nil && o.File == "" {
+		err = fmt.Errorf("the object before byte %d has no file", d.InputOffset())
+	}
+	if err == nil {
+		d.each(&o)
+	}
+	return err
+}
+
+// site decodes a site of an object.
+func (d decoder) site(o *Object) error {
+	var s Site
+	if err := d.Decode(&s); err != nil {
+		return err
+	}
+	if s.Kind == "" || s.State == "" {
+		return fmt.Errorf("the site before byte %d has no kind or state", d.InputOffset())
+	}
+	o.Sites = append(o.Sites, s)
+	return nil
+}
+
+// fields calls value for each field of an object, behind its name, and reads its end.
+func (d decoder) fields(value func(name string) error) error {
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := value(strings.ToLower(fmt.Sprint(name))); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// elements calls value for each element of an array, and reports whether there is one, and
+// no null.
+func (d decoder) elements(value func() error) (bool, error) {
+	first, err := d.Token()
+	switch {
+	case err != nil || first == nil:
+		return false, err
+	case first != json.Delim('['):
+		return false, wrongType(first)
+	}
+	for d.More() {
+		if err := value(); err != nil {
+			return false, err
+		}
+	}
+	_, err = d.Token()
+	return true, err
+}
+
+// wrongType returns the error of a value that stands where another kind belongs.
+func wrongType(got json.Token) error {
+	kind := "array"
+	switch got.(type) {
+	case json.Delim:
+		if got == json.Delim('{') {
+			kind = "object"
+		}
+	case string:
+		kind = "string"
+	case float64:
+		kind = "number"
+	case bool:
+		kind = "bool"
+	default:
+		kind = "null"
+	}
+	return &json.UnmarshalTypeError{Value: kind}
+}
+
+// Writer writes a manifest, one object after the other. It keeps none of them, because
+// an archive may have any number of members.
+type Writer struct {
+	w     *bufio.Writer
+	count int // of objects so far
+	err   error
+}
+
+// NewWriter begins a manifest.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriter(w)} }
+
+// Add writes an object. What keeps it from being written is for Close to return.
+func (m *Writer) Add(o *Object) {
+	const sites = `"sites": [`
+	frame := *o
+	frame.Sites = []Site{}
+	text, err := json.MarshalIndent(&frame, "    ", "  ")
+	if m.err = cmp.Or(m.err, err); m.err != nil {
+		return
+	}
+	// No name has these bytes, since a quote within it is escaped.
+	at := bytes.Index(text, []byte(sites)) + len(sites)
+	separator := ",\n    "
+	if m.count == 0 {
+		separator = head() + "\n    "
+	}
+	m.count++
+	m.write([]byte(separator))
+	m.write(text[:at])
+	m.sites(o.Sites)
+	m.write(text[at:])
+}
+
+// sites writes what stands in the brackets, one site after the other: the text of all is
+// several times as long as the object.
+func (m *Writer) sites(all []Site) {
+	for i := range all {
+		text, err := json.MarshalIndent(&all[i], "        ", "  ")
+		if m.err = cmp.Or(m.err, err); m.err != nil {
+			return
+		}
+		separator := ",\n        "
+		if i == 0 {
+			separator = "\n        "
+		}
+		m.write([]byte(separator))
+		m.write(text)
+	}
+	if len(all) > 0 {
+		m.write([]byte("\n      "))
+	}
+}
+
+// Close writes the end.
+func (m *Writer) Close() error {
+	if m.count == 0 {
+		m.write([]byte(head() + "]\n}\n"))
+	} else {
+		m.write([]byte("\n  ]\n}\n"))
+	}
+	return cmp.Or(m.err, m.w.Flush())
+}
+
+// head returns what stands before the objects.
+func head() string { return fmt.Sprintf("{\n  \"version\": %d,\n  \"objects\": [", Version) }
+
+func (m *Writer) write(text []byte) {
+	if m.err == nil {
+		_, m.err = m.w.Write(text)
+	}
 }

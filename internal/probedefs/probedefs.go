@@ -66,29 +66,11 @@ func New(files []string, o Options) *Table {
 
 // readFiles fills the table.
 func (t *Table) readFiles() {
-	if isSingleObject(t.files) {
-		return
-	}
 	parallel.InOrder(len(t.files), t.options.Jobs, func(i int) *[]definition { return read(t.files[i], t.options) }, func(_ int, found *[]definition) {
 		for i := range *found {
 			t.add(&(*found)[i])
 		}
 	})
-}
-
-// isSingleObject reports whether the files are one object, which needs no table of what
-// it says itself.
-func isSingleObject(files []string) bool {
-	if len(files) != 1 {
-		return len(files) == 0
-	}
-	f, err := input.Open(files[0])
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	isObject, err := f.Source().IsArchive()
-	return err != nil || !isObject
 }
 
 func (t *Table) add(d *definition) {

@@ -7,7 +7,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
-	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/testkit/converted"
@@ -41,8 +40,8 @@ func TestBreakpointsOverForms(t *testing.T) {
 			}
 			o := objects.Open(t, copied)
 			memory := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
-			before := sitestate.New(object, file, file, 0, patch.DefaultNames())
-			armed := sitestate.New(object, file, memory, 0, patch.DefaultNames())
+			before := sitestate.New(file, file, 0, patch.DefaultNames())
+			armed := sitestate.New(file, memory, 0, patch.DefaultNames())
 			for i := range entries {
 				want, got := expect.Value(before.StateOf(&entries[i]))(t), expect.Value(armed.StateOf(&entries[i]))(t)
 				if want.State == sitestate.Disabled && (got.State != sitestate.Armed || got.Kind != want.Kind) {
@@ -61,11 +60,12 @@ func TestBreakpointsOverForms(t *testing.T) {
 
 // What Linux 7.3 puts over the NOP of headers: a breakpoint, a call, and what is left of that.
 func TestSitesOfHeaders(t *testing.T) {
-	open := func(code string) (*elfreloc.Object, image.Image) {
+	open := func(code string) image.Image {
 		sites := ".macro site bytes:vararg\n9: .byte \\bytes\nrecord hit\n.endm\nsite " + code
-		return openFile(t, assemble(t, toolchains.AMD64, fmt.Sprintf(thunked, sites, "__x86_return_thunk", "ret")))
+		_, im := openFile(t, assemble(t, toolchains.AMD64, fmt.Sprintf(thunked, sites, "__x86_return_thunk", "ret")))
+		return im
 	}
-	object, file := open("0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
+	file := open("0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
 	entries, _, err := linkerset.Layout{}.Read(file)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
@@ -78,8 +78,8 @@ func TestSitesOfHeaders(t *testing.T) {
 		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Disabled},
 		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x88, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Unknown},
 	} {
-		_, memory := open(c.code)
-		got := expect.Value(sitestate.New(object, file, memory, 0, patch.DefaultNames()).StateOf(&entries[0]))(t)
+		memory := open(c.code)
+		got := expect.Value(sitestate.New(file, memory, 0, patch.DefaultNames()).StateOf(&entries[0]))(t)
 		expect.Equal(t, sitestate.Site{Kind: arch.Describe(arch.Probe, arch.Call), State: c.want}, got, "%s", c.code)
 	}
 }

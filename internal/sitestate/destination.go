@@ -54,12 +54,12 @@ func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size
 		return image.Ref{}, false, nil
 	}
 	if at.Section != 0 {
-		field, err := r.relocs.first(at, size)
+		field, err := r.relocation(at, size)
 		if err != nil {
 			return image.Ref{}, false, err
 		}
 		if field != nil {
-			ref, err := r.relocs.symbol(field)
+			ref, err := r.symbol(field)
 			// Without what the relocation adds, the branch goes to some place by its field.
 			ref.Offset = (ref.Offset + uint64(field.Addend) + to - field.Offset) &^ im.Machine().Traits().Mode
 			return ref, err == nil, err

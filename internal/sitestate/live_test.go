@@ -134,12 +134,12 @@ func TestLiveTwins(t *testing.T) {
 // checkStates compares the states of the sites that go somewhere. The others are disabled.
 func checkStates(t *testing.T, name, path string, names patch.Names, want string) {
 	t.Helper()
-	o, im := openFile(t, path)
+	_, im := openFile(t, path)
 	entries, faults, err := linkerset.Layout{}.Read(im)
 	if err != nil || len(faults) > 0 || len(entries) == 0 {
 		t.Fatal(name, path, entries, faults, err)
 	}
-	r, going := sitestate.New(o, im, im, 0, names), 0
+	r, going := sitestate.New(im, im, 0, names), 0
 	for i := range entries {
 		e := &entries[i]
 		got := expect.Value(r.StateOf(e))(t)

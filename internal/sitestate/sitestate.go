@@ -4,8 +4,11 @@ package sitestate
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"slices"
+	"sort"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -46,14 +49,14 @@ type Reader struct {
 	file   image.Image // the same code as it was linked
 	base   uint64      // how far above that the loader has put it
 	names  patch.Names
-	relocs *relocations // of a relocatable file
+	object *image.Object // the file, if it is relocatable
 }
 
 // New makes a Reader. memory is what records are read from: the image of the file, or a
-// process. file holds the same code as it was linked, at base bytes below. object is the
-// file. names are those of stubs.
-func New(object *elfreloc.Object, file, memory image.Image, base uint64, names patch.Names) *Reader {
-	return &Reader{memory: memory, file: file, base: base, names: names, relocs: &relocations{object: object, machine: file.Machine()}}
+// process. file holds the same code as it was linked, at base bytes below. names are those of stubs.
+func New(file, memory image.Image, base uint64, names patch.Names) *Reader {
+	object, _ := file.(*image.Object)
+	return &Reader{memory: memory, file: file, base: base, names: names, object: object}
 }
 
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
@@ -80,15 +83,14 @@ func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 // shortest form, or a jump that it has written over them.
 func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
-	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
 	_, disabled := m.Disabled(text, at, arch.Probe)
 	_, jumps := m.Branch(text, at)
 	switch {
 	case jumps:
 		return Site{Kind: tracepoint, State: Armed}
-	case disabled, slices.ContainsFunc(m.Traits().Nops, isThere):
+	case disabled, codeAt(text, at, m.Traits().Nops) != nil:
 		return Site{Kind: tracepoint, State: Disabled}
-	case slices.ContainsFunc(m.Traits().Breakpoints, isThere):
+	case codeAt(text, at, m.Traits().Breakpoints) != nil:
 		return Site{Kind: tracepoint, State: Armed}
 	}
 	return Site{Kind: tracepoint, State: Unknown}
@@ -101,7 +103,6 @@ const tracepoint = "tracepoint"
 func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
-	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
 	linked, hasForm := r.linked(e, disabled)
 	if hasForm {
 		if state := r.optimised(e, text); state != Unknown {
@@ -123,7 +124,7 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 		s.Kind = arch.Describe(e.Kind, linked.Form)
 	}
 	switch live := m.Live(text, at); {
-	case slices.ContainsFunc(m.Traits().Breakpoints, isThere), live && hasForm:
+	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm:
 		s.State = Armed
 	case live:
 		s.State = Live
@@ -136,18 +137,25 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 func (r *Reader) optimised(e *linkerset.Entry, text arch.Text) string {
 	second, at := r.memory.Machine().Traits().Second, e.Site.Offset
 	file := CodeAround(r.file, r.inFile(e.Site))
-	isIn := func(t arch.Text, at uint64, codes [][]byte) bool {
-		return slices.ContainsFunc(codes, func(b []byte) bool { return bytes.Equal(t.At(at, len(b)), b) })
-	}
 	switch {
-	case !isIn(file, at-r.base, second.Nops):
+	case codeAt(file, at-r.base, second.Nops) == nil:
 		return Unknown
-	case isIn(text, at, second.Armed):
+	case codeAt(text, at, second.Armed) != nil:
 		return Armed
-	case isIn(text, at, second.Nops):
+	case codeAt(text, at, second.Nops) != nil:
 		return Disabled
 	}
 	return Unknown
+}
+
+// codeAt returns the first of some codes that is at a place of a text, nil if none is.
+func codeAt(text arch.Text, at uint64, codes [][]byte) []byte {
+	for _, want := range codes {
+		if code := text.At(at, len(want)); bytes.Equal(code, want) {
+			return code
+		}
+	}
+	return nil
 }
 
 // inFile returns where the file has a site of memory.
@@ -166,10 +174,8 @@ func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, b
 func (r *Reader) StateOfNote(at image.Addr) (Site, error) {
 	m := r.file.Machine()
 	return r.lookup(&linkerset.Entry{Kind: arch.Probe, Site: at}, func(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
-		for _, nop := range m.Traits().Nops {
-			if code := t.At(at, len(nop)); bytes.Equal(code, nop) {
-				return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
-			}
+		if code := codeAt(t, at, m.Traits().Nops); code != nil {
+			return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
 		}
 		return m.Disabled(t, at, kind)
 	})
@@ -209,4 +215,121 @@ func codeFrom(im image.Image, at image.Addr, before, after uint64) arch.Text {
 		}
 	}
 	return arch.Text{Start: start.Offset}
+}
+
+// ConvertAdvice says what to do about an image with tracepoints that were not converted.
+const ConvertAdvice = "link with -B/usr/libexec/sdtconvert (where the linker wrappers are installed), or convert the objects"
+
+// Unconverted returns the ids of the probes of which an image has tracepoints that no conversion
+// has met, sorted (patch.UnconvertedSection). The linker may have dropped their code.
+func Unconverted(o *elfreloc.Object) ([]string, error) {
+	var ids []string
+	left := uint64(o.Size()) // in a hostile file many sections may have the same bytes
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if sec.Name != patch.UnconvertedSection || !sec.InFile() || sec.Size > left {
+			continue
+		}
+		left -= sec.Size
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		for text := range bytes.SplitSeq(data, []byte{0}) {
+			if id, ok := strings.CutPrefix(string(text), "_"); ok && id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// Semaphore follows an is-enabled site to the semaphore that it loads, or that the
+// helper loads to which it goes. ok is false where there is none.
+func (r *Reader) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, err error) {
+	if e.Kind != arch.Enabled {
+		return image.Ref{}, false, nil
+	}
+	if e.Site.Section != 0 {
+		return r.relocatedSemaphore(e.Site)
+	}
+	m, at := r.memory.Machine(), e.Site.Offset
+	text := branchOrLoad(r.memory, e.Site)
+	addr, ok := m.LoadedSemaphore(text, at)
+	for range hops {
+		to, branches := m.Branch(text, at)
+		if ok || !branches {
+			break
+		}
+		text, at = branchOrLoad(r.memory, image.Addr{Offset: to}), to
+		addr, ok = m.LoadedSemaphore(text, at)
+	}
+	return image.Ref{Addr: image.Addr{Offset: addr}}, ok, nil
+}
+
+// branchOrLoad reads what may be a load of a semaphore, or a branch to one.
+func branchOrLoad(im image.Image, at image.Addr) arch.Text {
+	sizes := &im.Machine().Traits().Sizes
+	return codeFrom(im, at, 0, max(sizes.Load, sizes.Site, sizes.Branch))
+}
+
+// relocatedSemaphore follows a site of an object, where relocations tell what code refers to.
+func (r *Reader) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok bool, err error) {
+	m := r.memory.Machine()
+	text := branchOrLoad(r.memory, site)
+	if _, loads := m.LoadedSemaphore(text, site.Offset); loads {
+		return r.target(site)
+	}
+	if _, branches := m.Branch(text, site.Offset); !branches {
+		return image.Ref{}, false, nil
+	}
+	helper, ok, err := r.target(site)
+	if err != nil || !ok || helper.Undefined || !r.memory.Executable(helper.Addr) {
+		return image.Ref{}, false, err
+	}
+	if _, loads := m.LoadedSemaphore(branchOrLoad(r.memory, helper.Addr), helper.Offset); !loads {
+		return image.Ref{}, false, nil
+	}
+	return r.target(helper.Addr)
+}
+
+// relocation returns the first relocation of so many bytes of code in an object, nil if there is none.
+func (r *Reader) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
+	fields, err := r.object.Relocations(at.Section)
+	if err != nil {
+		return nil, err
+	}
+	i := sort.Search(len(fields), func(i int) bool { return fields[i].Offset >= at.Offset })
+	if i == len(fields) || fields[i].Offset-at.Offset >= size {
+		return nil, nil
+	}
+	return &fields[i], nil
+}
+
+// symbol returns the symbol that a relocation names; of a section, it has no name.
+func (r *Reader) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
+	syms, err := r.object.Object().Symbols()
+	if err != nil || rel.Sym == 0 {
+		return image.Ref{Undefined: true}, err
+	}
+	s := syms.At(int(rel.Sym))
+	ref := image.Ref{Addr: image.Addr{Section: max(s.Section, 0), Offset: s.Value}, Symbol: s.Name, Undefined: s.Section <= 0}
+	if s.Type == elf.STT_SECTION {
+		ref.Symbol = ""
+	}
+	return ref, nil
+}
+
+// target returns the symbol that the first relocation of some code names: an
+// instruction's, where it begins, or that of one behind a landing pad. Conversions name
+// what they refer to.
+func (r *Reader) target(at image.Addr) (image.Ref, bool, error) {
+	sizes := &r.memory.Machine().Traits().Sizes
+	rel, err := r.relocation(at, max(sizes.Load, sizes.Site))
+	if rel == nil || err != nil {
+		return image.Ref{}, false, err
+	}
+	ref, err := r.symbol(rel)
+	return ref, err == nil && ref.Symbol != "", err
 }

@@ -22,19 +22,15 @@ type sarifLog struct { // 3.13
 }
 
 type sarifRun struct { // 3.14
-	Tool        sarifTool         `json:"tool"`
+	Tool struct { // 3.18
+		Driver struct { // 3.19
+			Name    string      `json:"name"`
+			Version string      `json:"version"`
+			Rules   []sarifRule `json:"rules"`
+		} `json:"driver"`
+	} `json:"tool"`
 	Invocations []sarifInvocation `json:"invocations"`
 	Results     []sarifResult     `json:"results"`
-}
-
-type sarifTool struct { // 3.18
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct { // 3.19
-	Name    string      `json:"name"`
-	Version string      `json:"version"`
-	Rules   []sarifRule `json:"rules"`
 }
 
 type sarifRule struct { // 3.49
@@ -78,12 +74,10 @@ type sarifLocation struct { // 3.28
 }
 
 type sarifPhysical struct { // 3.29
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct { // 3.4
-	URI string `json:"uri"`
+	Artifact struct { // 3.4
+		URI string `json:"uri"`
+	} `json:"artifactLocation"`
+	Region *sarifRegion `json:"region,omitempty"`
 }
 
 type sarifRegion struct { // 3.30
@@ -98,11 +92,8 @@ type sarifLogical struct { // 3.33
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 func (sarif) Write(w io.Writer, r *Report) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "sdtconvert", Version: r.Release}},
-		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
-		Results:     []sarifResult{},
-	}
+	run := sarifRun{Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}}, Results: []sarifResult{}}
+	run.Tool.Driver.Name, run.Tool.Driver.Version = "sdtconvert", r.Release
 	index := map[*check.Rule]int{}
 	for i, rule := range check.Rules {
 		index[rule] = i
@@ -145,10 +136,11 @@ func (r *Report) sarifLocation(f *check.Finding) sarifLocation {
 	if path == "" && len(r.Given) > 0 {
 		path = r.Given[0]
 	}
-	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(path))}}}
+	var l sarifLocation
 	if f.Line != 0 {
-		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.checkedOut(f.Source))}, &sarifRegion{f.Line}}
+		path, l.Physical.Region = f.Source, &sarifRegion{f.Line}
 	}
+	l.Physical.Artifact.URI = sarifURI(r.checkedOut(path))
 	if f.Function != "" {
 		l.Logical = []sarifLogical{{f.Function, "function"}}
 	}

@@ -10,7 +10,6 @@ package cursor
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -83,50 +82,33 @@ func (c *Cursor) U8() uint8 {
 	return c.Data[c.At-1]
 }
 
-// order returns the byte order.
-func (c *Cursor) order() binary.ByteOrder {
-	if c.Big {
-		return binary.BigEndian
-	}
-	return binary.LittleEndian
-}
-
 // U16 reads an integer of 2 bytes.
-func (c *Cursor) U16() uint16 {
-	if b := c.Take(2); b != nil {
-		return c.order().Uint16(b)
-	}
-	return 0
-}
+func (c *Cursor) U16() uint16 { return uint16(c.number(2)) }
 
 // U32 reads an integer of 4 bytes.
-func (c *Cursor) U32() uint32 {
-	if b := c.Take(4); b != nil {
-		return c.order().Uint32(b)
-	}
-	return 0
-}
+func (c *Cursor) U32() uint32 { return uint32(c.number(4)) }
 
 // U64 reads an integer of 8 bytes.
-func (c *Cursor) U64() uint64 {
-	if b := c.Take(8); b != nil {
-		return c.order().Uint64(b)
+func (c *Cursor) U64() uint64 { return c.number(8) }
+
+// number reads an integer of n bytes, at most 8.
+func (c *Cursor) number(n uint64) (v uint64) {
+	for i, b := range c.Take(n) {
+		if c.Big {
+			v = v<<8 | uint64(b)
+		} else {
+			v |= uint64(b) << (8 * i)
+		}
 	}
-	return 0
+	return v
 }
 
 // Uint reads an integer of n bytes: 1, 2, 4 or 8. Any other n is a fault,
 // because it may come from the file.
 func (c *Cursor) Uint(n int) uint64 {
 	switch n {
-	case 1:
-		return uint64(c.U8())
-	case 2:
-		return uint64(c.U16())
-	case 4:
-		return uint64(c.U32())
-	case 8:
-		return c.U64()
+	case 1, 2, 4, 8:
+		return c.number(uint64(n))
 	}
 	c.Fail(fmt.Errorf("an integer of %d bytes", n))
 	return 0

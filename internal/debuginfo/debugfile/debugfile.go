@@ -12,6 +12,7 @@ package debugfile
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -196,4 +197,63 @@ func (s *search) open(name string, checksum *uint32) (f *File, err error) {
 		}
 	}
 	return &File{o, name, file}, nil
+}
+
+// noteLimit bounds the notes that are read at once, and allNotes those that are read of
+// an image, in bytes: in a hostile one sections and segments share their bytes.
+const noteLimit, allNotes = 1 << 20, 16 << 20
+
+// BuildID returns the build id of an image: what the linker has made of its
+// contents, so that two files with the same one come from the same link. It is
+// nil when there is none.
+//
+// It stands in a note of the owner "GNU" (gABI, chapter 5, "Note Section"),
+// found by section headers, else by program headers. A note that is cut off is
+// none; what cannot be read of the file is an error. The bytes are the caller's to
+// keep, not to modify.
+func BuildID(o *elfreloc.Object) ([]byte, error) {
+	type notes struct{ offset, size, align uint64 }
+	var all []notes
+	for i := range o.Sections {
+		if s := &o.Sections[i]; s.Type == elf.SHT_NOTE && s.InFile() {
+			all = append(all, notes{s.Offset, s.Size, s.Align})
+		}
+	}
+	if len(o.Sections) == 0 {
+		segments, err := o.Segments()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range segments {
+			if s.Type == elf.PT_NOTE && s.Offset <= 1<<62 {
+				all = append(all, notes{s.Offset, s.Filesz, s.Align})
+			}
+		}
+	}
+	left := uint64(allNotes)
+	for _, n := range all {
+		if n.size > min(noteLimit, left) {
+			continue
+		}
+		left -= n.size
+		data, err := o.ReadFile(int64(n.offset), int64(n.size))
+		if err != nil {
+			return nil, err
+		}
+		if id := findBuildID(data, o.Encoding, n.align); id != nil {
+			return id, nil
+		}
+	}
+	return nil, nil
+}
+
+// findBuildID looks through notes.
+func findBuildID(notes []byte, e elfreloc.Encoding, align uint64) []byte {
+	for n, err := range e.Notes(notes, align) {
+		const typ = 3 // NT_GNU_BUILD_ID
+		if err == nil && n.Type == typ && len(n.Desc) > 0 && string(n.Owner) == "GNU\x00" {
+			return n.Desc
+		}
+	}
+	return nil
 }

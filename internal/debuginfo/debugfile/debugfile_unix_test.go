@@ -77,35 +77,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A shared file is opened once for all users, and read until it is closed.
-func TestShared(t *testing.T) {
-	directory := setup(t)
-	image := filepath.Join(directory, "bin", "image")
-	shared := debugfile.Share(open(t, image), image, []string{})
-	defer shared.Close()
-	first, err := shared.Object()
-	if err != nil || first == nil || first.Name != image+".debug" {
-		t.Fatalf("%v, %v", first, err)
-	}
-	expect.OK(t, os.Remove(first.Name))
-	if again, err := shared.Object(); again != first || err != nil {
-		t.Errorf("then %v, %v", again, err)
-	}
-	if syms, err := first.Symbols(); err != nil || syms.Len() < 10 {
-		t.Errorf("symbols %v, %v", syms, err)
-	}
-	for range 2 {
-		expect.OK(t, shared.Close())
-	}
-	if _, err := first.Data(len(first.Sections) - 1); err == nil {
-		t.Error("the file is open after Close")
-	}
-	none := debugfile.Share(open(t, image), image, []string{})
-	if o, err := none.Object(); o != nil || err != nil || none.Close() != nil {
-		t.Errorf("without a file %v, %v", o, err)
-	}
-}
-
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, flag string
