@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
 )
@@ -24,8 +22,9 @@ type command struct {
 	after    func() string
 	exit     string // its exit statuses
 
-	// define defines its flags for one run, and returns what the run does then.
-	define func(p *program, f *pflag.FlagSet) runner
+	// run runs it with the arguments that are no flags. failed reports errors that it has printed; err is
+	// one that it has not.
+	run func(p *program, f *flags, args []string) (failed bool, err error)
 
 	ownFlags bool   // parses its arguments itself; groups say which there are
 	wrapped  string // other arguments, and response files, are those of this program; "" for none
@@ -38,10 +37,6 @@ type group struct {
 	asConvert []*option // which help on convert explains
 	manual    string    // the name of their list in the manual, "" if it has none
 }
-
-// runner runs a command with the arguments that are no flags. failed reports errors that it has printed; err is one that
-// it has not.
-type runner func(args []string) (failed bool, err error)
 
 // commands are all commands, in the order of the overview. They are set by init because
 // some of them refer to the list.
@@ -179,6 +174,18 @@ func (c *command) findOption(match func(*option) bool) *option {
 		}
 	}
 	return nil
+}
+
+// flags returns all flags that pflag parses.
+func (c *command) flags() (all []*option) {
+	for _, g := range c.groups {
+		for _, o := range slices.Concat(g.options, g.asConvert) {
+			if o.head == "" {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
 }
 
 // runCommand runs the command that args name, or converts the files that they are.

@@ -20,12 +20,9 @@ func (p *program) execute(c *command, args []string) (failed bool, err error) {
 	} else {
 		c = convertCommand
 	}
-	f := newFlagSet(c.name)
-	f.SortFlags = false
-	f.SetInterspersed(c.wrapped == "")
-	run := c.define(p, f)
+	f := newFlags(c, pflag.NewFlagSet(c.name, pflag.ContinueOnError))
 	if c.ownFlags {
-		return run(args)
+		return c.run(p, f, args)
 	}
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -34,25 +31,13 @@ func (p *program) execute(c *command, args []string) (failed bool, err error) {
 	case err != nil && c.wrapped != "" && errors.As(err, new(*pflag.NotExistError)):
 		return false, usagef("%w: write -- before %s: %s", err, c.wrapped, c.usage[0])
 	case err != nil:
-		return false, flagError(f, err)
+		return false, flagError(f.FlagSet, err)
 	}
-	return run(f.Args())
+	return c.run(p, f, f.Args())
 }
 
-// newFlagSet makes an empty set of flags. It prints nothing.
-func newFlagSet(name string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	return f
-}
-
-// flagError is the usage error for what parsing a command line has returned. A request for
-// help is returned as it is.
+// flagError is the usage error for what parsing a command line has returned, but a request for help.
 func flagError(f *pflag.FlagSet, err error) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		err = fmt.Errorf("%w%s", err, suggestFlag(f, unknown.GetSpecifiedName()))
 	}

@@ -245,10 +245,11 @@ func TestFlagsAreDeclared(t *testing.T) {
 				}
 			}
 		}
-		f := newFlagSet(c.name)
-		c.define(newProgram(nil), f)
+		f := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
+		newFlags(c, f)
 		f.VisitAll(func(flag *pflag.Flag) { defined = append(defined, flag.Name) })
 		slices.Sort(declared)
+		slices.Sort(defined)
 		expect.Equal(t, declared, defined, "%s: flags that are declared (-) and defined (+)", c.name)
 	}
 }

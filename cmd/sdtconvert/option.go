@@ -56,23 +56,22 @@ const (
 	completeDirectory
 )
 
-// bool defines a flag that takes no value.
-func (o *option) bool(f *pflag.FlagSet, p *bool) { f.BoolVarP(p, o.name, o.letter, false, o.help) }
-
-// string defines a flag with a text.
-func (o *option) string(f *pflag.FlagSet, p *string, value string) {
-	f.StringVarP(p, o.name, o.letter, value, o.help)
-}
-
-// int defines a flag with a number.
-func (o *option) int(f *pflag.FlagSet, p *int, value int) {
-	*p = value
-	f.VarP((*number)(p), o.name, o.letter, o.help)
-}
-
-// list defines a flag that may be repeated. Its first use replaces the default.
-func (o *option) list(f *pflag.FlagSet, p *[]string) {
-	f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
+// define defines the flag in a set. What p points to has the default and then the value: a bool, a
+// string, a number, or strings for a flag that may be repeated.
+func (o *option) define(f *pflag.FlagSet, p any) {
+	switch p := p.(type) {
+	case *bool:
+		f.BoolVarP(p, o.name, o.letter, *p, o.help)
+	case *string:
+		f.StringVarP(p, o.name, o.letter, *p, o.help)
+	case *int:
+		f.VarP((*number)(p), o.name, o.letter, o.help)
+	case *[]string:
+		f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
+	}
+	if o.optional {
+		f.Lookup(o.name).NoOptDefVal = ownThunk
+	}
 }
 
 // takesValue reports whether the word after the flag is its value.

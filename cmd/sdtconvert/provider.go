@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
@@ -18,60 +16,40 @@ import (
 	"sdtconvert/internal/provider/object"
 )
 
-// dtraceName reports whether the program was called by the name of dtrace, with which
-// triplet before it.
-func dtraceName(program string) (triplet string, ok bool) {
-	name := strings.TrimSuffix(filepath.Base(program), ".exe")
-	triplet, ok = strings.CutSuffix(name, "dtrace")
-	if !ok || triplet == "" {
-		return "", ok
-	}
-	return strings.CutSuffix(triplet, "-")
-}
-
-// runAsDtrace is the program under the name of dtrace.
-func (p *program) runAsDtrace(triplet string, args []string) int {
-	_, err := p.makeProvider(args, triplet)
-	if err != nil {
-		return p.report(err)
-	}
-	return exitOK
-}
-
 // makeProvider makes the header or the object of provider files. The triplet is that in the
 // program's name, "" for none.
-func (p *program) makeProvider(args []string, triplet string) (failed bool, err error) {
+func (p *program) makeProvider(args []string, triplet string) error {
 	o, err := parseProviderOptions(args)
 	switch {
 	case err != nil:
-		return false, err
+		return err
 	case o.help:
-		return false, p.help([]string{"provider"})
+		_, err := p.help(nil, []string{"provider"})
+		return err
 	case o.version:
-		return false, p.version(nil)
+		_, err := p.version(nil, nil)
+		return err
 	}
-	if o.target == "" {
-		o.target = triplet
-	}
+	o.target = cmp.Or(o.target, triplet)
 	for _, warning := range o.warnings {
 		message.Warning(p.Stderr, warning)
 	}
 	if o.system, err = o.targetSystem(); err != nil {
-		return false, err
+		return err
 	}
 	var target *object.Target
 	if o.object { // whose system may be another
 		if target, err = p.objectTarget(o); err != nil {
-			return false, err
+			return err
 		}
 		o.system = target.System
 		if err := o.checkDefault(); err != nil {
-			return false, err
+			return err
 		}
 	}
 	providers, err := p.readProviders(o, target)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var data []byte
 	switch {
@@ -83,19 +61,15 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 		data, err = target.Write(providers, o.shared())
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
-	return false, p.files.New(o.output, data)
+	return p.files.New(o.output, data)
 }
 
 // targetSystem is the system that the command line names, or else the host's. Objects may
 // tell another. Stubs are the same everywhere.
 func (o *providerOptions) targetSystem() (object.System, error) {
-	name := runtime.GOOS
-	if o.target != "" {
-		name = o.target
-	}
-	system, err := object.ParseSystem(name)
+	system, err := object.ParseSystem(cmp.Or(o.target, runtime.GOOS))
 	if err != nil && o.header && o.stubs {
 		return object.Linux, nil
 	}

@@ -1,7 +1,5 @@
 package main
 
-import "github.com/spf13/pflag"
-
 // providerFlags are the flags of provider, which are those of dtrace(1): parsed by
 // parseProviderOptions.
 var providerFlags = []*option{
@@ -76,7 +74,7 @@ Environment:
 	},
 	exit:     "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong, or the system is unknown.",
 	ownFlags: true,
-	define: func(p *program, _ *pflag.FlagSet) runner {
-		return func(args []string) (bool, error) { return p.makeProvider(args, "") }
+	run: func(p *program, _ *flags, args []string) (bool, error) {
+		return false, p.makeProvider(args, "")
 	},
 }

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
@@ -56,16 +55,23 @@ func newProgram(p *process.Process) *program {
 	return run
 }
 
-// run is all of it. name is what the program was called by.
-func (p *program) run(name string, args []string) int {
-	if linker, ok := linkerName(name); ok {
-		return p.runAsLinker(linker, args)
-	}
-	if isCompilerLauncher(name) {
+// programName returns the name in a path that the program was called by.
+func programName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
+
+// run is all of it. path is what the program was called by.
+func (p *program) run(path string, args []string) int {
+	name := programName(path)
+	triplet, isDtrace := strings.CutSuffix(name, "dtrace")
+	switch {
+	case isLinker(name):
+		return p.runAsLinker(name, args)
+	case name == compilerLauncher:
 		return p.runAsCompiler(args)
-	}
-	if triplet, ok := dtraceName(name); ok {
-		return p.runAsDtrace(triplet, args)
+	case isDtrace && (triplet == "" || strings.HasSuffix(triplet, "-")):
+		if err := p.makeProvider(args, strings.TrimSuffix(triplet, "-")); err != nil {
+			return p.report(err)
+		}
+		return exitOK
 	}
 	return p.runCommand(args)
 }
@@ -90,27 +96,28 @@ var helpCommand = &command{
 	name: "help", synopsis: "help [COMMAND]", brief: "show this, or help on a command",
 	usage: []string{"sdtconvert help [COMMAND]"},
 	text:  "Shows help on a command.",
-	define: func(p *program, _ *pflag.FlagSet) runner {
-		return func(args []string) (bool, error) { return false, p.help(args) }
-	},
+	run:   (*program).help,
 }
 
-func (p *program) help(args []string) error {
+func (p *program) help(_ *flags, args []string) (bool, error) {
 	text := ""
 	switch len(args) {
 	case 0:
 		text = overview()
 	case 1:
-		c := commandNamed(args[0])
+		c, suggestion := commandNamed(args[0]), ""
 		if c == nil {
-			return unknownWord("unknown command %q", args[0], commandNames())
+			if near := message.Nearest(args[0], commandNames()); near != "" {
+				suggestion = ": did you mean " + near + "?"
+			}
+			return false, usagef("unknown command %q%s", args[0], suggestion)
 		}
 		text = c.help()
 	default:
-		return usagef("help takes one command, and %d are given", len(args))
+		return false, usagef("help takes one command, and %d are given", len(args))
 	}
 	_, err := io.WriteString(p.Stdout, text)
-	return err
+	return false, err
 }
 
 // release is the version of the program; a build may set it with -ldflags -X.
@@ -121,14 +128,12 @@ var versionCommand = &command{
 	name: "version", synopsis: "version, --version, -V", brief: "show the version",
 	usage: []string{"sdtconvert version", "sdtconvert --version | -V"},
 	text:  "Shows the version.",
-	define: func(p *program, _ *pflag.FlagSet) runner {
-		return func(args []string) (bool, error) { return false, p.version(args) }
-	},
+	run:   (*program).version,
 }
 
-func (p *program) version(args []string) error {
+func (p *program) version(_ *flags, args []string) (bool, error) {
 	if len(args) > 0 {
-		return usagef("version takes no arguments")
+		return false, usagef("version takes no arguments")
 	}
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -139,5 +144,5 @@ func (p *program) version(args []string) error {
 		}
 	}
 	_, err := fmt.Fprintf(p.Stdout, "sdtconvert %s%s\n", release, revision)
-	return err
+	return false, err
 }

@@ -3,12 +3,9 @@ package main
 import (
 	"errors"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/emit/records"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
-	"sdtconvert/linkerset"
 )
 
 // The flags of sites that no other command has.
@@ -38,24 +35,20 @@ and the distance from there; if that is impossible, the site is refused.`,
 		},
 	}},
 	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		g := generatorFlags(f, sitesOutputOption, sitesAsmOption)
-		layoutOption.string(f, &g.layout, linkerset.Pairs.String())
-		return func([]string) (bool, error) { return p.sites(g) }
-	},
+	run:  (*program).sites,
 }
 
 // sites writes the records of objects as assembly, and leaves the objects unchanged.
-func (p *program) sites(g *generator) (bool, error) {
-	if err := g.validate(); err != nil {
+func (p *program) sites(f *flags, _ []string) (bool, error) {
+	if err := f.validateGenerated(); err != nil {
 		return false, err
 	}
-	if !g.asm {
+	if !f.asm {
 		return false, usagef("sites can only be written as assembly; give --asm")
 	}
-	list := records.New(g.patch)
-	failed := p.eachObject(g, false, func(o *input.Object) error {
-		if g.isOutput(o.Source) {
+	list := records.New(f.patch)
+	failed := p.eachObject(f, false, func(o *input.Object) error {
+		if f.isOutput(o.Source) {
 			return errIsOutput(o.Name)
 		}
 		return list.Add(o.Object, o.Machine)
@@ -68,5 +61,5 @@ func (p *program) sites(g *generator) (bool, error) {
 		message.Error(p.Stderr, errors.Join(errs...))
 		return true, nil
 	}
-	return false, p.writeOutput(g, data)
+	return false, p.writeOutput(f, data)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
 )
@@ -34,26 +32,22 @@ definitions are weak. Shared libraries among the files are read for what they de
 		},
 	}},
 	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		g := generatorFlags(f, stubsOutputOption, stubsAsmOption)
-		g.defineReturnThunk()
-		return func([]string) (bool, error) { return p.stubs(g) }
-	},
+	run:  (*program).stubs,
 }
 
 // stubs writes what a link still needs.
-func (p *program) stubs(g *generator) (bool, error) {
-	if err := g.validate(); err != nil {
+func (p *program) stubs(f *flags, _ []string) (bool, error) {
+	if err := f.validateGenerated(); err != nil {
 		return false, err
 	}
-	if g.output == "" && !g.asm {
+	if f.output == "" && !f.asm {
 		return false, usagef("-o is missing: it names the object to write; --asm writes assembly to standard output")
 	}
 	need := stubs.New(stubs.Options{
-		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: g.patch.Layout.Candidates(),
+		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, Thunk: f.patch.ReturnThunk, Layouts: f.patch.Layout.Candidates(),
 	})
-	failed := p.eachObject(g, true, func(o *input.Object) error {
-		if g.isOutput(o.Source) {
+	failed := p.eachObject(f, true, func(o *input.Object) error {
+		if f.isOutput(o.Source) {
 			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
 				return err
 			}
@@ -65,12 +59,12 @@ func (p *program) stubs(g *generator) (bool, error) {
 		return true, nil
 	}
 	write := need.Object
-	if g.asm {
+	if f.asm {
 		write = need.Source
 	}
 	data, err := write()
 	if err != nil {
 		return false, err
 	}
-	return false, p.writeOutput(g, data)
+	return false, p.writeOutput(f, data)
 }
