@@ -8,12 +8,16 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/header"
 	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider/preprocess"
 )
 
 // makeProvider makes the header or the object of provider files. The triplet is that in the
@@ -70,10 +74,7 @@ func (p *program) makeProvider(args []string, triplet string) error {
 // tell another. Stubs are the same everywhere.
 func (o *providerOptions) targetSystem() (object.System, error) {
 	system, err := object.ParseSystem(cmp.Or(o.target, runtime.GOOS))
-	if err != nil && o.header && o.stubs {
-		return object.Linux, nil
-	}
-	if err != nil {
+	if err != nil && (!o.header || !o.stubs) {
 		return system, &statusError{exitUsage, err}
 	}
 	return system, nil
@@ -116,10 +117,7 @@ func checkProviders(o *providerOptions, providers []*provider.Provider) error {
 	if dof {
 		faults = append(faults, provider.CheckDOF(providers)...)
 	}
-	if len(faults) > 0 {
-		return provider.Faults(faults)
-	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // isInput refuses an output that is an input.
@@ -172,15 +170,10 @@ func (p *program) objectTarget(o *providerOptions) (*object.Target, error) {
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, provider.Faults(faults)
+	if len(faults) == 0 && !t.Known() {
+		return t, p.nameTarget(t, o)
 	}
-	if !t.Known() {
-		if err := p.nameTarget(t, o); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
+	return t, errors.Join(faults...)
 }
 
 // nameTarget says what the object is for where no object tells: what the command line
@@ -189,7 +182,9 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 	words := slices.Concat(p.compilerWords(), o.machineFlags)
 	name := o.target
 	if name == "" {
-		name = p.compilerTarget(words)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+			name = p.preprocessor(o, preprocess.Target{}).Triplet(words)
+		}
 		system, err := object.ParseSystem(name)
 		if err != nil {
 			return &statusError{exitUsage, err}
@@ -198,11 +193,43 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 			t.System = system
 		}
 	}
-	if name == "" {
-		name = runtime.GOARCH
-	}
-	if err := t.Name(name, words); err != nil {
+	if err := t.Name(cmp.Or(name, runtime.GOARCH), words); err != nil {
 		return usageError{err}
 	}
 	return nil
+}
+
+// compilerWords are the compiler of the environment and its flags, nil where none is named.
+func (p *program) compilerWords() []string {
+	words := line.Split([]byte(p.Getenv("CC")))
+	if len(words) == 0 {
+		return nil
+	}
+	return append(words, line.Split([]byte(p.Getenv("CFLAGS")))...)
+}
+
+// preprocessor is the C preprocessor of a run, for what target says.
+func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *preprocess.Options {
+	return &preprocess.Options{
+		Process: p.Process, Program: o.cpp, Flags: o.cppFlags, Class: o.class(), Sysroot: o.sysroot, Quiet: o.quiet, Target: target,
+		Started: func(kill func()) {
+			p.watchSignals()
+			p.killChild.Store(&kill)
+		},
+	}
+}
+
+// preprocessTarget returns what files are preprocessed for. target is the object's, nil for a
+// header.
+func (o *providerOptions) preprocessTarget(target *object.Target) preprocess.Target {
+	t := preprocess.Target{Triplet: o.target, System: o.system}
+	name := cmp.Or(o.target, runtime.GOOS)
+	_, err := object.ParseSystem(name)
+	t.HasSystem = err == nil || target != nil
+	if target != nil {
+		t.ABI = target.ABI()
+	} else if o.target != "" {
+		t.ABI, _ = machines.Target(o.target)
+	}
+	return t
 }

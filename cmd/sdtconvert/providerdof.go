@@ -63,10 +63,7 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, provider.Faults(faults)
-	}
-	return set, nil
+	return set, errors.Join(faults...)
 }
 
 // patchDOF is how the objects are converted: the same, wherever the tree that is built is.

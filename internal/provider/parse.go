@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,17 +50,10 @@ func Parse(src Lines) (*File, error) {
 		}
 	}
 	if p.faults != nil {
-		return nil, Faults(p.faults)
+		return nil, errors.Join(p.faults...)
 	}
 	return p.file, nil
 }
-
-// Faults are errors that are told one after the other, one at least.
-type Faults []error
-
-// Error returns the first of them.
-func (f Faults) Error() string   { return f[0].Error() }
-func (f Faults) Unwrap() []error { return f }
 
 // maxFaults is how many faults of a file are told.
 const maxFaults = 20

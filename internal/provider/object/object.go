@@ -142,23 +142,20 @@ func (t *Target) set(abi elfreloc.ABI) error {
 
 // blank returns an object of nothing but a header (gABI, "ELF Header").
 func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
-	var order binary.AppendByteOrder = binary.LittleEndian
+	var order binary.ByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {
 		order = binary.BigEndian
 	}
-	b := append([]byte(elf.ELFMAG), byte(abi.Class), byte(abi.Data), byte(elf.EV_CURRENT), byte(osABI))
-	b = append(b, make([]byte, elf.EI_NIDENT-len(b))...)
-	b = order.AppendUint16(b, uint16(elf.ET_REL))
-	b = order.AppendUint16(b, uint16(abi.Machine))
-	b = order.AppendUint32(b, uint32(elf.EV_CURRENT))
-	word, size := 4, uint16(52)
+	const typ, version = uint16(elf.ET_REL), elf.EV_CURRENT
+	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(abi.Class), byte(abi.Data), byte(version), byte(osABI)}
+	var header any = elf.Header32{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 52}
 	if abi.Class == elf.ELFCLASS64 {
-		word, size = 8, 64
+		header = elf.Header64{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 64}
 	}
-	b = append(b, make([]byte, 3*word)...) // e_entry, e_phoff, e_shoff
-	b = order.AppendUint32(b, abi.Flags)
-	b = order.AppendUint16(b, size)
-	b = append(b, make([]byte, 5*2)...) // e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+	b, err := binary.Append(nil, order, header)
+	if err != nil {
+		return nil, err
+	}
 	return elfreloc.Open(bytes.NewReader(b), int64(len(b)), "")
 }
 
