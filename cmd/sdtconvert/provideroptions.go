@@ -43,8 +43,8 @@ const (
 var ignored = []string{"-fPIC", "-fpic", "-fPIE", "-fpie", "--types", "--no-pyparsing"}
 
 // parseProviderOptions reads a command line. Options and objects stand in any order.
-func parseProviderOptions(args []string) (*providerOptions, error) {
-	o := &providerOptions{}
+func parseProviderOptions(args []string) (o *providerOptions, err error) {
+	o = &providerOptions{}
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -55,20 +55,15 @@ func parseProviderOptions(args []string) (*providerOptions, error) {
 		case !strings.HasPrefix(arg, "-") || arg == "-":
 			o.objects = append(o.objects, arg)
 		case slices.Contains(ignored, arg):
-		case arg == "-32", arg == "-64":
-			o.machineFlags = append(o.machineFlags, "-m"+arg[1:])
-		case arg == "-m32", arg == "-m64":
-			o.machineFlags = append(o.machineFlags, arg)
+		case slices.Contains([]string{"-32", "-64", "-m32", "-m64"}, arg):
+			o.machineFlags = append(o.machineFlags, "-m"+strings.TrimLeft(arg, "-m"))
 		case strings.HasPrefix(arg, "--"):
-			var err error
-			if args, err = o.long(arg, args); err != nil {
-				return nil, err
-			}
+			args, err = o.long(arg, args)
 		default:
-			var err error
-			if args, err = o.short(arg, args); err != nil {
-				return nil, err
-			}
+			args, err = o.short(arg, args)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if o.help || o.version {
@@ -88,15 +83,18 @@ func (o *providerOptions) long(arg string, args []string) ([]string, error) {
 		o.version = true
 		return args, nil
 	}
-	into, ok := map[string]*string{"--target": &o.target, "--drti": &o.drti, "--sysroot": &o.sysroot}[name]
+	option, ok := map[string]struct {
+		to   *string
+		what string
+	}{"--target": {&o.target, "a triplet"}, "--drti": {&o.drti, "an object"}, "--sysroot": {&o.sysroot, "a directory"}}[name]
 	if !ok {
 		return nil, usagef("unknown option %s", arg)
 	}
 	if !joined && len(args) > 0 {
 		value, args = args[0], args[1:]
 	}
-	if *into = value; value == "" {
-		return nil, usagef("%s takes %s", name, map[string]string{"--target": "a triplet", "--drti": "an object", "--sysroot": "a directory"}[name])
+	if *option.to = value; value == "" {
+		return nil, usagef("%s takes %s", name, option.what)
 	}
 	return args, nil
 }
@@ -127,19 +125,12 @@ func (o *providerOptions) short(arg string, args []string) ([]string, error) {
 }
 
 func (o *providerOptions) flag(c byte) {
-	switch c {
-	case 'h':
-		o.header = true
-	case 'G':
-		o.object = true
-	case 'C':
-		o.preprocess = true
-	case 'H':
+	if c == 'H' {
 		o.cppFlags = append(o.cppFlags, "-H")
-	case 'V':
-		o.version = true
-	case 'w', 'q':
-		o.quiet = true
+	} else if to := map[byte]*bool{
+		'h': &o.header, 'G': &o.object, 'C': &o.preprocess, 'V': &o.version, 'w': &o.quiet, 'q': &o.quiet,
+	}[c]; to != nil {
+		*to = true
 	}
 }
 
@@ -160,9 +151,11 @@ func (o *providerOptions) value(c byte, value string) error {
 // extension is an option of -x. Those of DTrace that make no difference here are known.
 func (o *providerOptions) extension(text string) error {
 	name, value, _ := strings.Cut(text, "=")
+	if to := map[string]*bool{"cpp": &o.preprocess, "stubs": &o.stubs, "lazyload": &o.lazy, "strict": &o.strict}[name]; to != nil {
+		*to = true
+		return nil
+	}
 	switch name {
-	case "cpp":
-		o.preprocess = true
 	case "cpphdrs":
 		o.flag('H')
 	case "cpppath":
@@ -171,12 +164,6 @@ func (o *providerOptions) extension(text string) error {
 		}
 	case "define", "undef", "incdir":
 		return o.value(map[string]byte{"define": 'D', "undef": 'U', "incdir": 'I'}[name], value)
-	case "stubs":
-		o.stubs = true
-	case "lazyload":
-		o.lazy = true
-	case "strict":
-		o.strict = true
 	case "nolibs", "libdir", "linktype", "linkmode", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
 	default:
 		o.warnings = append(o.warnings, fmt.Errorf("-x %s is not known, and has no effect", name))
