@@ -20,10 +20,10 @@ const (
 
 // Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
 // marked nops.
-func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
+func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
-		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", m.RelocName(relocs[1].Type))
 	}
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
@@ -52,22 +52,16 @@ func throughSlot(op []byte) (form arch.Form, ok bool) {
 	return 0, false
 }
 
-// Live recognises what Decode does and what Flow finds.
-func (Machine) Live(t arch.Text, record uint64) bool { return mode.Live(t, record) }
-
 // Branch reads the load of a helper's address too, which calls go to.
-func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+func (machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 	if b := t.At(at, movLen); b != nil && isLea(b) {
 		return mode.Behind(b, at), true
 	}
 	return mode.Branch(t, at)
 }
 
-// Branches reads direct calls and jumps wherever their opcodes are.
-func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) { mode.Branches(code, pc, f) }
-
 // Slots reads call and jmp *disp32(%rip).
-func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
+func (machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 	const length = 2 + x86.FieldLen
 	for i := 0; i+length <= len(code); i++ {
 		if _, ok := throughSlot(code[i:]); ok {

@@ -44,7 +44,7 @@ const (
 )
 
 // Follows reports whether a type loads the address of a function.
-func (Machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
+func (machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
 
 // valueOf returns what the field of a relocation of a type holds of a symbol.
 func valueOf(typ uint32) value {
@@ -60,7 +60,7 @@ func valueOf(typ uint32) value {
 }
 
 // Flow groups what leads to each section; it reads no text.
-func (Machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
+func (machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
 
 // load is an instruction that loads something of a stub into a register.
 type load struct {
