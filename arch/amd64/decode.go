@@ -35,9 +35,9 @@ func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
 		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
 	case elf.R_X86_64_64:
-		return arch.Site{}, arch.RefuseAddress(fixLarge+"; "+x86.FixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(fixLarge+"; "+arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
 // throughSlot recognises call and jmp *disp32(%rip).

@@ -25,9 +25,9 @@ func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 	case elf.R_386_NONE:
 		return mode.DecodeNop(t, r)
 	case elf.R_386_32:
-		return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
 // throughSlot recognises call and jmp *disp32 and *disp32(%reg). Code that is

@@ -67,10 +67,8 @@ func commandNamed(name string) *command {
 	if name == "--version" || name == "-V" {
 		return versionCommand
 	}
-	for _, c := range commands {
-		if c.name == name {
-			return c
-		}
+	if i := slices.IndexFunc(commands, func(c *command) bool { return c.name == name }); i >= 0 {
+		return commands[i]
 	}
 	return nil
 }
@@ -209,10 +207,7 @@ func (p *program) runCommand(args []string) int {
 			}
 			return p.report(err)
 		}
-		if !slices.Equal(expanded, args) {
-			c, at, rest = splitCommand(expanded)
-		}
-		if c == nil {
+		if c, at, rest = splitCommand(expanded); c == nil {
 			if err := checkFirstWord(expanded, at); err != nil {
 				return p.report(err)
 			}

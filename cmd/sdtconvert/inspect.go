@@ -114,9 +114,10 @@ func (i *inspector) print(found *manifest.Inspection) {
 		return
 	}
 	message.Line(&i.Lines, "%s: %s, %s", found.File, found.MachineName(), message.Plural(len(found.Sites), "site"))
-	widths := cells(tableHead).widths(nil)
+	widths := make([]int, len(tableHead))
+	cells(tableHead).widen(widths)
 	for k := range found.Sites {
-		widths = row(&found.Sites[k]).widths(widths)
+		row(&found.Sites[k]).widen(widths)
 	}
 	i.Lines.WriteString(i.paint("1", cells(tableHead).line(widths)))
 	for k := range found.Sites {
@@ -138,27 +139,20 @@ func row(site *manifest.Site) cells {
 		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
 }
 
-// widths returns the widths of columns that have room for these cells too, in runes.
-func (c cells) widths(w []int) []int {
-	if w == nil {
-		w = make([]int, len(c))
-	}
+// widen makes room in columns of the given widths, in runes, for these cells too.
+func (c cells) widen(widths []int) {
 	for i, text := range c {
-		w[i] = max(w[i], utf8.RuneCountInString(text))
+		widths[i] = max(widths[i], utf8.RuneCountInString(text))
 	}
-	return w
 }
 
 // line returns the text of the line, without spaces at its end.
 func (c cells) line(widths []int) string {
 	var b strings.Builder
 	for i, text := range c {
-		b.WriteString("  " + text)
-		if i < len(c)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
-		}
+		fmt.Fprintf(&b, "  %-*s", widths[i], text)
 	}
-	return b.String() + "\n"
+	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
 // stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).

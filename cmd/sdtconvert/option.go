@@ -65,7 +65,14 @@ func (o *option) define(f *pflag.FlagSet, p any) {
 	case *string:
 		f.StringVarP(p, o.name, o.letter, *p, o.help)
 	case *int:
-		f.VarP((*number)(p), o.name, o.letter, o.help)
+		f.FuncP(o.name, o.letter, o.help, func(s string) error { // pflag's own shows the error of package strconv
+			v, err := strconv.ParseInt(s, 0, strconv.IntSize) // 0x10 too, as pflag
+			if err != nil {
+				return errors.New("want a whole number")
+			}
+			*p = int(v)
+			return nil
+		})
 	case *[]string:
 		f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
 	}
@@ -89,26 +96,6 @@ func (o *option) spelled() string {
 	}
 	return "--" + o.name
 }
-
-// number is the value of a flag that takes a whole number. pflag's own shows the error of
-// package strconv.
-type number int
-
-// Set reads a number.
-func (n *number) Set(s string) error {
-	v, err := strconv.ParseInt(s, 0, strconv.IntSize) // 0x10 too, as pflag
-	if err != nil {
-		return errors.New("want a whole number")
-	}
-	*n = number(v)
-	return nil
-}
-
-// String returns the number in decimal.
-func (n *number) String() string { return strconv.Itoa(int(*n)) }
-
-// Type returns the name of the type.
-func (n *number) Type() string { return "int" }
 
 // repeated is the value of a flag that may be repeated. Its first use replaces the
 // default. pflag's own writes the default as CSV, which help does not show, and

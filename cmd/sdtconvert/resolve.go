@@ -65,7 +65,7 @@ func (p *program) resolve(f *flags, args []string) (failed bool, err error) {
 		return false, err
 	}
 	defer space.Close()
-	out := &resolvePrinter{w: bufio.NewWriterSize(p.Stdout, 64<<10), json: f.json, first: true}
+	out := &resolvePrinter{w: bufio.NewWriterSize(p.Stdout, 64<<10), json: f.json, before: documentHead}
 	err = eachAddress(args, p.Stdin, func(text string) error {
 		a, err := locate.Find(space, text)
 		if err != nil {
@@ -109,10 +109,16 @@ func eachAddress(addresses []string, stdin io.Reader, f func(text string) error)
 // resolvePrinter prints one line for each address, or one JSON document. It
 // holds none of them: there may be a million.
 type resolvePrinter struct {
-	w     *bufio.Writer
-	json  bool
-	first bool
+	w      *bufio.Writer
+	json   bool
+	before string // what stands before the next element of the document
 }
+
+// What begins the document, and what separates its elements.
+const (
+	documentHead      = "{\"version\": 1, \"addresses\": [\n"
+	documentSeparator = ",\n"
+)
 
 func (p *resolvePrinter) print(a *locate.Address) error {
 	if p.json {
@@ -139,27 +145,15 @@ func (p *resolvePrinter) printJSON(a *locate.Address) error {
 	if err != nil {
 		return err
 	}
-	p.separate()
+	p.w.WriteString(p.before)
+	p.before = documentSeparator
 	_, err = p.w.Write(data)
 	return err
 }
 
-// separate writes what stands before an element of the document.
-func (p *resolvePrinter) separate() {
-	if p.first {
-		p.w.WriteString("{\"version\": 1, \"addresses\": [\n")
-		p.first = false
-		return
-	}
-	p.w.WriteString(",\n")
-}
-
 func (p *resolvePrinter) close() error {
 	if p.json {
-		if p.first {
-			p.separate()
-		}
-		p.w.WriteString("\n]}\n")
+		p.w.WriteString(strings.TrimPrefix(p.before, documentSeparator) + "\n]}\n")
 	}
 	return p.w.Flush()
 }
