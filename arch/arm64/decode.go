@@ -67,8 +67,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads bl, b and b.cond.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	Machine{}.Branches(t.At(at, insnLen), at, func(_, dest uint64) { to, ok = dest, true })
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, insnLen)
 }
 
 // Branches reads bl, b and b.cond, whose distances are in words.

@@ -124,16 +124,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads what Branches does.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	code := t.At(at, pairLen)
-	if code == nil {
-		code = t.At(at, insnLen)
-	}
-	Machine{}.Branches(code, at, func(from, dest uint64) {
-		if from == at {
-			to, ok = dest, true
-		}
-	})
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, pairLen, insnLen)
 }
 
 // Branches reads bl, b and the pair.

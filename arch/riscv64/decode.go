@@ -81,17 +81,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads what Branches does.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	for _, n := range []int{pairLen, insnLen, 2} { // the longest that the code holds
-		if code := t.At(at, n); code != nil {
-			Machine{}.Branches(code, at, func(from, dest uint64) {
-				if from == at {
-					to, ok = dest, true
-				}
-			})
-			break
-		}
-	}
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, pairLen, insnLen, 2)
 }
 
 // Branches reads what linkers make of the call and tail pseudoinstructions: the

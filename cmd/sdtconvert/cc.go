@@ -26,12 +26,10 @@ environment.`,
 		options:   []*option{wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},
-	after: func() string {
-		return `Environment:
+	after: `Environment:
     SDTCONVERT=off          only run the compiler (also 0, no, false)
     SDTCONVERT_FLAGS        the flags above, for sdtconvert-cc; those that only ld has
-                            are ignored`
-	},
+                            are ignored`,
 	exit:    "the compiler's, also if a signal ends it; 1 an object cannot be converted, 2 the command line is wrong.",
 	run:     (*program).runCompiler,
 	wrapped: "the compiler",

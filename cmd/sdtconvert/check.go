@@ -69,7 +69,7 @@ like those of provider files.`,
 			prefixOption, enabledPrefixOption, symbolOption, sectionOption, probePrefixOption, followOption,
 		}},
 	},
-	after: rulesHelp,
+	after: rulesHelp(),
 	exit:  "0 no error was found, 1 an error was found, 2 the command line is wrong, 3 a file could not be read, whatever was found in others.",
 	run:   (*program).check,
 }

@@ -23,8 +23,8 @@ type command struct {
 	usage    []string // its forms
 	text     string   // what it does, in full
 	groups   []group  // its flags
-	after    func() string
-	exit     string // its exit statuses
+	after    string   // what follows them in help
+	exit     string   // its exit statuses
 
 	// run runs it with the arguments that are no flags. failed reports errors that it has printed; err is
 	// one that it has not.

@@ -25,7 +25,7 @@ conversion.`,
 			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption, followOption,
 		},
 	}},
-	after: func() string { return "Colour is used on a terminal unless NO_COLOR is set." },
+	after: "Colour is used on a terminal unless NO_COLOR is set.",
 	exit:  "0 success, 1 something was wrong with a file, or it holds a site that cannot be converted, 2 the command line is wrong.",
 	run:   (*program).inspect,
 }

@@ -58,12 +58,10 @@ link), it runs the next one of that name along PATH.`,
 		options:   []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},
-	after: func() string {
-		return `Environment:
+	after: `Environment:
     SDTCONVERT=off          only run the linker (also 0, no, false)
     SDTCONVERT_LD           the linker to run
-    SDTCONVERT_FLAGS        the flags above, under the name of a linker`
-	},
+    SDTCONVERT_FLAGS        the flags above, under the name of a linker`,
 	exit:    "the linker's, also if a signal ends it; 1 something was wrong with an input, and nothing was linked, 2 the command line is wrong.",
 	run:     (*program).runLinker,
 	wrapped: "the linker's arguments",

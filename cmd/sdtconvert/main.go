@@ -50,16 +50,19 @@ type statusError struct {
 // there can be several runs at once.
 type program struct {
 	*process.Process
-	files       *replace.Writer        // of all files that it writes
-	ownsSIGPIPE atomic.Bool            // whether a broken pipe is the run's to end by
-	watch       sync.Once              // for signals
-	killChild   atomic.Pointer[func()] // kills the program that runs, nil for none
+	files       *replace.Writer // of all files that it writes
+	ownsSIGPIPE atomic.Bool     // whether a broken pipe is the run's to end by
+	// watchSignals makes an interrupted run leave no temporary file and no child behind. A run
+	// without either does without it.
+	watchSignals func()
+	killChild    atomic.Pointer[func()] // kills the program that runs, nil for none
 
 	command string // that runs; "" if the command line names none
 }
 
 func newProgram(p *process.Process) *program {
 	run := &program{Process: p, files: &replace.Writer{}}
+	run.watchSignals = sync.OnceFunc(run.startWatching)
 	run.files.BeforeFirstFile = run.watchSignals
 	return run
 }
@@ -155,10 +158,6 @@ func (p *program) version(_ *flags, args []string) (bool, error) {
 	_, err := fmt.Fprintf(p.Stdout, "sdtconvert %s%s\n", release, revision)
 	return false, err
 }
-
-// watchSignals makes an interrupted run leave no temporary file and no child behind. A run
-// without either does without it.
-func (p *program) watchSignals() { p.watch.Do(p.startWatching) }
 
 func (p *program) startWatching() {
 	watched := p.Watch(func(sig os.Signal) {

@@ -274,7 +274,7 @@ func TestProviderFlagsAreDeclared(t *testing.T) {
 		}
 	}
 	for _, letter := range valueOptions + flagOptions {
-		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after(), "-"+string(letter)+",") {
+		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after, "-"+string(letter)+",") {
 			t.Errorf("-%c is not declared", letter)
 		}
 	}

@@ -73,15 +73,13 @@ var providerCommand = &command{
 that a link needs for them, for Linux, FreeBSD and illumos. It takes the command
 line of dtrace, in any order, also under that name.`,
 	groups: []group{{manual: "provider", options: providerFlags}},
-	after: func() string {
-		return `Other flags that builds give to dtrace -h and dtrace -G are accepted and have no
+	after: `Other flags that builds give to dtrace -h and dtrace -G are accepted and have no
 effect: -x nolibs and such, -Z, -k, -v, -fPIC, --types, --no-pyparsing. With
 -D STAP_SDT_V2 other modules see the semaphores, and the object has to be linked.
 
 Environment:
     CC, CFLAGS              with -G and no OBJECT: the machine
-    CPP, CC, CFLAGS         for -C: the preprocessor, or a compiler`
-	},
+    CPP, CC, CFLAGS         for -C: the preprocessor, or a compiler`,
 	exit:     "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong, or the system is unknown.",
 	ownFlags: true,
 	run: func(p *program, _ *flags, args []string) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -93,16 +94,7 @@ func (m *Mode) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 			return 0, false
 		}
 	}
-	code := t.At(at, branchLen)
-	if longer := t.At(at, longLen); longer != nil {
-		code = longer
-	}
-	m.Branches(code, at, func(from, dest uint64) {
-		if from == at {
-			to, ok = dest, true
-		}
-	})
-	return to, ok
+	return forms.First(t, at, m.Branches, longLen, branchLen)
 }
 
 // Branches reads call, jmp and jcc rel32 wherever their opcodes are.
