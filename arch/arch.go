@@ -257,6 +257,9 @@ type Machine interface {
 	Disassemble(code []byte, pc uint64) []string
 }
 
+// FixDirect is what to compile differently where a stub's address is used.
+const FixDirect = "call the stub directly, and do not take its address"
+
 // RefuseNop refuses to disable a Nop of a kind that has none: nothing tells a test its
 // result there.
 func RefuseNop(k Kind) *Refusal {

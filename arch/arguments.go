@@ -4,7 +4,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"math/bits"
-	"strings"
+	"regexp"
+	"sync"
 )
 
 // Arguments say where a function's arguments are that are integers or pointers, when
@@ -23,29 +24,19 @@ type Arguments struct {
 	Unread func(place string) (tracer string)
 }
 
+// words matches the names and numbers of operands in assembler. It is compiled when it is first
+// asked for: few runs need it.
+var words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w$.]+`) })
+
 // Words returns the names and numbers of an operand.
-func Words(place string) []string {
-	return strings.FieldsFunc(place, func(c rune) bool { return !inName(c) })
-}
+func Words(place string) []string { return words().FindAllString(place, -1) }
 
 // AsTracersRead writes operands with the names of registers that tracers read.
 func (a *Arguments) AsTracersRead(operands string) string {
 	if a.Rename == nil {
 		return operands
 	}
-	var b strings.Builder
-	for operands != "" {
-		behind := strings.TrimLeftFunc(operands, inName)
-		b.WriteString(a.Rename(operands[:len(operands)-len(behind)]))
-		operands = strings.TrimLeftFunc(behind, func(c rune) bool { return !inName(c) })
-		b.WriteString(behind[:len(behind)-len(operands)])
-	}
-	return b.String()
-}
-
-// inName reports whether names in assembler have c.
-func inName(c rune) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c == '.'
+	return words().ReplaceAllStringFunc(operands, a.Rename)
 }
 
 // Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of

@@ -17,10 +17,10 @@ import (
 
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
-	p       *Plan
-	info    *probeInfo
-	stapsdt *stapsdt.Writer // nil when there are to be none for SystemTap's readers
-	usdt    *usdt.Writer    // nil when there are to be none for DTrace
+	p        *Plan
+	info     *probeInfo
+	sections *sitenotes.Writer
+	stapsdt  *stapsdt.Writer // nil when there are to be none for SystemTap's readers
 
 	described map[describedCall]description
 	warned    bool               // of what debug information says
@@ -33,12 +33,11 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, sections := &noteWriter{p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}}, sitenotes.NewWriter(e, p.Scan.Machine)
-	if p.Options.Stapsdt {
-		w.stapsdt = stapsdt.NewWriter(e, sections)
+	w := &noteWriter{
+		p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: sitenotes.NewWriter(e, p.Scan.Machine),
 	}
-	if p.Options.DTrace {
-		w.usdt = usdt.NewWriter(e, sections)
+	if p.Options.Stapsdt {
+		w.stapsdt = stapsdt.NewWriter(w.sections)
 	}
 	return w, nil
 }
@@ -70,12 +69,12 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []link
 			return nil, err
 		}
 	}
-	if w.usdt != nil {
+	if w.p.Options.DTrace {
 		notes, err := w.forDTrace(sites, records)
 		if err != nil {
 			return nil, err
 		}
-		more, err := w.usdt.Add(section, rela, notes)
+		more, err := usdt.Add(w.sections, section, rela, notes)
 		if err != nil {
 			return nil, err
 		}

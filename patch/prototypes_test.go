@@ -23,7 +23,7 @@ extern void idle(void);
 void* none( ) ;
 `
 	p := expect.Value(ReadPrototypes(strings.NewReader(text), "p.h"))(t)
-	m := amd64.Machine{}
+	m := amd64.Machine
 	for id, want := range map[string]string{
 		"tcp___send": "8@%rdi -4@%esi 1@%dl",
 		"tcp___drop": "-4@%edi 8@%rsi 8@%rdx 8@%rcx",
@@ -68,7 +68,7 @@ func FuzzPrototypes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m := amd64.Machine{}
+		m := amd64.Machine
 		for name := range p {
 			types, ok := p.types(&Stub{Name: name}, m)
 			if stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types); !ok {

@@ -18,8 +18,10 @@ import (
 	"sdtconvert/arch/internal/x86"
 )
 
-// Machine implements arch.Machine.
-type Machine struct{}
+// Machine implements arch.Machine. What is not here it has from its mode.
+var Machine arch.Machine = machine{mode}
+
+type machine struct{ *x86.Mode }
 
 var traits = arch.Traits{
 	Name:       "amd64",
@@ -109,6 +111,6 @@ func whole64(word string) string {
 	return "r" + number
 }
 
-func (Machine) Traits() *arch.Traits { return &traits }
+func (machine) Traits() *arch.Traits { return &traits }
 
-func (Machine) RelocName(typ uint32) string { return elf.R_X86_64(typ).String() }
+func (machine) RelocName(typ uint32) string { return elf.R_X86_64(typ).String() }

@@ -20,10 +20,10 @@ const (
 
 // Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
 // marked nops.
-func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
+func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
-		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", m.RelocName(relocs[1].Type))
 	}
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
@@ -32,12 +32,10 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 		return mode.DecodeGOT(t, r)
 	case elf.R_X86_64_NONE:
 		return mode.DecodeNop(t, r)
-	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
-		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
-	case elf.R_X86_64_64:
-		return arch.Site{}, arch.RefuseAddress(fixLarge+"; "+x86.FixDirect, "an absolute address")
+	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64, elf.R_X86_64_64:
+		return arch.Site{}, refuseLoad(t, r, "")
 	}
-	return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
 // throughSlot recognises call and jmp *disp32(%rip).
@@ -52,22 +50,16 @@ func throughSlot(op []byte) (form arch.Form, ok bool) {
 	return 0, false
 }
 
-// Live recognises what Decode does and what Flow finds.
-func (Machine) Live(t arch.Text, record uint64) bool { return mode.Live(t, record) }
-
 // Branch reads the load of a helper's address too, which calls go to.
-func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+func (machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 	if b := t.At(at, movLen); b != nil && isLea(b) {
 		return mode.Behind(b, at), true
 	}
 	return mode.Branch(t, at)
 }
 
-// Branches reads direct calls and jumps wherever their opcodes are.
-func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) { mode.Branches(code, pc, f) }
-
 // Slots reads call and jmp *disp32(%rip).
-func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
+func (machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 	const length = 2 + x86.FieldLen
 	for i := 0; i+length <= len(code); i++ {
 		if _, ok := throughSlot(code[i:]); ok {

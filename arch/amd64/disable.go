@@ -44,7 +44,7 @@ func jumpReloc(at uint64) elfreloc.Relocation {
 
 // Disable has forms of its own for calls through registers, and for tests that have room
 // to load a semaphore.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	if err := checkRegister(s, k, env); err != nil {
 		return arch.Change{}, err
 	}
@@ -72,7 +72,7 @@ func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
 }
 
 // Disabled finds a record's site by its bytes.
-func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+func (machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
 	if site, ok := mode.Disabled(t, record, k); ok || k != arch.Enabled {
 		return site, ok
 	}

@@ -19,7 +19,7 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 	t.Helper()
 	const start = 0x200
 	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, Register: true, Code: unhex(t, f.code)}
-	c := expect.Value(Machine{}.Disable(site, k, env))(t)
+	c := expect.Value(Machine.Disable(site, k, env))(t)
 	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
 }
 
@@ -45,7 +45,7 @@ func TestDisabledRecognisesEachForm(t *testing.T) {
 			{0x75, 0x02}, {0x75, 0x02, 0x90}, {0x66, 0x90},
 		} {
 			text, c := disabledText(t, f, k, env, around, around)
-			got, ok := Machine{}.Disabled(text, c.RecordedOffset, k)
+			got, ok := Machine.Disabled(text, c.RecordedOffset, k)
 			// What is behind a short form may make a longer one of it.
 			if !ok || got.Offset != c.Site.Offset || !bytes.HasPrefix(got.Code, c.New) || around == nil && len(got.Code) != len(c.New) {
 				t.Errorf("%s as %s in %+v before % x is read back as %+v, %v", f.name, arch.Describe(k, f.form), env, around, got, ok)
@@ -70,13 +70,13 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 		expect.Equal(t, want, got)
 		got.New[3] = 0x20 // as linked
 		text := arch.Text{Code: got.New, Start: 0x40}
-		if back, ok := (Machine{}).Disabled(text, 0x40, arch.Enabled); !ok || !back.Register || len(back.Code) != len(site.Code) {
+		if back, ok := Machine.Disabled(text, 0x40, arch.Enabled); !ok || !back.Register || len(back.Code) != len(site.Code) {
 			t.Errorf("read back as %+v, %v", back, ok)
 		}
-		if to, ok := (Machine{}).Branch(text, 0x40); !ok || to != 0x67 {
+		if to, ok := Machine.Branch(text, 0x40); !ok || to != 0x67 {
 			t.Errorf("it leads to %#x, %v", to, ok)
 		}
-		if _, ok := (Machine{}).Disabled(text, 0x40, arch.Probe); ok {
+		if _, ok := Machine.Disabled(text, 0x40, arch.Probe); ok {
 			t.Error("it is taken for a probe's call")
 		}
 	}
@@ -85,5 +85,5 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 // mustDisable returns the disabled form of a site.
 func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()
-	return expect.Value(Machine{}.Disable(s, k, env))(t)
+	return expect.Value(Machine.Disable(s, k, env))(t)
 }

@@ -24,7 +24,7 @@ var (
 const fixDOFRegister = "compile without -mcmodel=large, and without -fno-plt"
 
 // DisableDOF fills a site with nops behind what it has to do.
-func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
+func (machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Register || s.Form == arch.Nop || len(s.Code) < len(nop5) {
 		return arch.Change{}, arch.RefuseSite(k, s.Form, fixDOFRegister, " that is not a direct call or jump, which dtrace -G has no form for")
 	}
@@ -63,7 +63,7 @@ var shapesDOF = []struct {
 }{{arch.Call, 5}, {arch.Tail, 5}, {arch.Call, 6}, {arch.Tail, 6}, {arch.CondTail, 6}}
 
 // DisabledDOF compares what is around the field with each form.
-func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, bool) {
+func (m machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, bool) {
 	for _, shape := range shapesDOF {
 		off := field - uint64(shape.size-x86.FieldLen)
 		if s, _, ok := m.shapedDOF(t, off, k, shape.form, shape.size); ok {
@@ -76,7 +76,7 @@ func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site,
 // RecordedDOF compares what is around the record with each form. Sites that begin farther
 // before it come first: a conditional tail call ends as a tail call begins. Of a test that
 // is a tail call, the record may also be the return, as in objects of DTrace itself.
-func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+func (m machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
 	for before := len(zeroEAX) + x86.CondSkip; before >= 0; before-- {
 		for _, shape := range shapesDOF {
 			s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size)
@@ -89,7 +89,7 @@ func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site
 }
 
 // shapedDOF reports whether a site of a form and size is at off, as DisableDOF makes it.
-func (m Machine) shapedDOF(t arch.Text, off uint64, k arch.Kind, form arch.Form, size int) (arch.Site, arch.Change, bool) {
+func (m machine) shapedDOF(t arch.Text, off uint64, k arch.Kind, form arch.Form, size int) (arch.Site, arch.Change, bool) {
 	code := t.At(off, size)
 	isCond := form == arch.CondTail
 	if code == nil || isCond && code[0]&0xf0 != x86.OpJccShort {

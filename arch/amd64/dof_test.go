@@ -33,7 +33,7 @@ func TestDOFForms(t *testing.T) {
 		{callGOT, arch.Call, arch.Probe, []byte{0x90, 0x90, 0x90, 0x90, 0x66, 0x90}, 0},
 		{jmpGOT, arch.Tail, arch.Enabled, []byte{0x48, 0x33, 0xc0, 0xc3, 0x66, 0x90}, 0},
 	} {
-		got, err := Machine{}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: c.code}, c.kind)
+		got, err := machine{mode}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: c.code}, c.kind)
 		if err != nil || !bytes.Equal(got.New, c.want) || got.RecordedOffset != 16+c.record {
 			t.Errorf("% x as %s: % x, recorded at %d, %v", c.code, arch.Describe(c.kind, c.form), got.New, got.RecordedOffset, err)
 		}
@@ -47,7 +47,7 @@ func TestDOFForms(t *testing.T) {
 		}
 	}
 	for _, s := range []arch.Site{{Form: arch.Call, Register: true, Code: []byte{0xff, 0xd0}}, {Form: arch.Nop, Code: nop5}} {
-		if c, err := (Machine{}).DisableDOF(s, arch.Probe); err == nil {
+		if c, err := (machine{mode}).DisableDOF(s, arch.Probe); err == nil {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -57,13 +57,13 @@ func TestDOFForms(t *testing.T) {
 func TestRecordedByDTrace(t *testing.T) {
 	text := arch.Text{Code: []byte{0x90, 0x48, 0x33, 0xc0, 0xc3, 0x90, 0x90}}
 	for _, record := range []uint64{1, 4} {
-		s, ok := Machine{}.RecordedDOF(text, record, arch.Enabled)
+		s, ok := machine{mode}.RecordedDOF(text, record, arch.Enabled)
 		if !ok || s.Offset != 1 || s.Form != arch.Tail {
 			t.Errorf("recorded at %d: %+v, %v", record, s, ok)
 		}
 	}
 	for _, record := range []uint64{2, 3, 5} {
-		if s, ok := (Machine{}).RecordedDOF(text, record, arch.Enabled); ok && s.Form == arch.Tail {
+		if s, ok := (machine{mode}).RecordedDOF(text, record, arch.Enabled); ok && s.Form == arch.Tail {
 			t.Errorf("recorded at %d: %+v", record, s)
 		}
 	}

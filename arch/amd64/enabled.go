@@ -54,7 +54,7 @@ var (
 )
 
 // LoadedSemaphore reads the load of a site, or the load of a helper with the return behind it.
-func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if b := t.At(at, len(load6)); b != nil && bytes.Equal(b[:2], load6[:2]) {
 		return mode.Behind(b, at), true
 	}

@@ -257,7 +257,7 @@ func (f *flow) addFunction(start, to uint64) {
 	for from := start; from < to; {
 		inst, n := decode(f.text.Code[from:to])
 		if n == 0 {
-			Machine{}.Branches(f.text.Code[from:to], from, func(_, to uint64) { f.entries.add(to) })
+			mode.Branches(f.text.Code[from:to], from, func(_, to uint64) { f.entries.add(to) })
 			f.addShortJumps(from, to)
 			return
 		}

@@ -44,7 +44,7 @@ const (
 )
 
 // Follows reports whether a type loads the address of a function.
-func (Machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
+func (machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
 
 // valueOf returns what the field of a relocation of a type holds of a symbol.
 func valueOf(typ uint32) value {
@@ -60,7 +60,7 @@ func valueOf(typ uint32) value {
 }
 
 // Flow groups what leads to each section; it reads no text.
-func (Machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
+func (machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
 
 // load is an instruction that loads something of a stub into a register.
 type load struct {
@@ -80,7 +80,7 @@ func loadOf(t arch.Text, l arch.StubLoad) (load, *arch.Refusal) {
 			return load{}, refuseLoad(t, r, "")
 		}
 		if r.Addend != x86.EndAddend || r.Implicit {
-			return load{}, arch.Refuse(x86.FixDirect, "a call or jump to the stub%+d", r.Addend-x86.EndAddend)
+			return load{}, arch.Refuse(arch.FixDirect, "a call or jump to the stub%+d", r.Addend-x86.EndAddend)
 		}
 		return load{Site: arch.Site{Offset: r.Offset - movField, GOT: true, Register: true, Code: b}, to: reg(b[0]&4)<<1 | reg(b[2]>>3&7), what: what}, nil
 	}
@@ -90,7 +90,7 @@ func loadOf(t arch.Text, l arch.StubLoad) (load, *arch.Refusal) {
 		!bytes.Equal(b[movabsField:], make([]byte, 8)): // which it would load when the relocation is gone
 		return load{}, refuseLoad(t, r, "")
 	case r.Addend != 0:
-		return load{}, arch.Refuse(x86.FixDirect, "a call or jump to the stub%+d", r.Addend)
+		return load{}, arch.Refuse(arch.FixDirect, "a call or jump to the stub%+d", r.Addend)
 	}
 	return load{Site: arch.Site{Offset: r.Offset - movabsField, Code: b}, to: reg(b[0]&1)<<3 | reg(b[1]&7), what: what}, nil
 }
@@ -102,9 +102,9 @@ func refuseLoad(t arch.Text, r elfreloc.Relocation, why string) *arch.Refusal {
 	}
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_64:
-		return arch.RefuseAddress(fixLarge+"; "+x86.FixDirect, "an absolute address%s", why)
+		return arch.RefuseAddress(fixLarge+"; "+arch.FixDirect, "an absolute address%s", why)
 	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
-		return arch.RefuseAddress(fixNoPLT+"; "+x86.FixDirect, "a load of the stub's address from the GOT, %s%s", x86.Before(t, r), why)
+		return arch.RefuseAddress(fixNoPLT+"; "+arch.FixDirect, "a load of the stub's address from the GOT, %s%s", x86.Before(t, r), why)
 	}
 	return arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes%s", why)
 }

@@ -90,7 +90,7 @@ func TestDecodeFindsTheSite(t *testing.T) {
 		before := unhex(t, "48 89 e5 e8 ff 15 0f 90") // mov; and bytes that look like calls
 		site := unhex(t, code)
 		text := arch.Text{Code: slices.Concat(before, site, unhex(t, "cc c3 0f 85")), Start: 0x100}
-		got, err := Machine{}.Decode(text, []elfreloc.Relocation{{Offset: 0x108 + uint64(len(site)) - 4, Type: uint32(typ), Addend: -4}})
+		got, err := Machine.Decode(text, []elfreloc.Relocation{{Offset: 0x108 + uint64(len(site)) - 4, Type: uint32(typ), Addend: -4}})
 		want := arch.Site{Offset: 0x108, Form: arch.Call, GOT: len(site) == 6, Code: site}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v: %v %s", typ, err, diff)

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -60,15 +61,7 @@ func (f *flow) decode(from, to uint64) (fn *function, why string) {
 
 // index returns that of the instruction at an offset, -1 where none begins.
 func (fn *function) index(at uint64) int {
-	i, ok := slices.BinarySearchFunc(fn.insts, at, func(in instruction, at uint64) int {
-		switch {
-		case in.at < at:
-			return -1
-		case in.at > at:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(fn.insts, at, func(in instruction, at uint64) int { return cmp.Compare(in.at, at) })
 	if !ok {
 		return -1
 	}

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // Reads finds instructions that read a word of 16 or 32 bits whose place four bytes of
 // displacement tell: from the instruction's end, or absolute.
-func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint64)) {
+func (machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint64)) {
 	for i := 3; i+4 <= len(code); i++ {
 		modRM, op, absolute := code[i-1], code[i-2], false
 		if modRM == 0x25 && code[i-2]&0xc7 == 0x04 { // a SIB byte without base and index

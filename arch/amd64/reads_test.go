@@ -55,7 +55,7 @@ func TestReads(t *testing.T) {
 				continue // around the end of numbers
 			}
 			found := 0
-			Machine{}.Reads(code, pc, 0, c.lo, c.hi, func(at, address uint64) {
+			machine{mode}.Reads(code, pc, 0, c.lo, c.hi, func(at, address uint64) {
 				if at == pc+uint64(field) && address == want {
 					found++
 				}

@@ -277,12 +277,9 @@ func (in *instruction) changes() uint16 {
 	if in.jump >= 0 || in.leaves {
 		return 1 << 1 // rcx, which loop counts
 	}
-	if in.implicit(allRegs) && implicit(in.Op) == nil {
+	set := implicit(in.Op)
+	if in.implicit(allRegs) && set == 0 {
 		return allRegs
-	}
-	var set uint16
-	for _, r := range implicit(in.Op) {
-		set |= 1 << r
 	}
 	for i, a := range in.Args {
 		if r, ok := a.(x86asm.Reg); ok && (i == 0 || in.Op == x86asm.XCHG || in.Op == x86asm.XADD) {
@@ -301,22 +298,22 @@ func ends(op x86asm.Op) bool {
 	return false
 }
 
-// implicit returns the registers that an instruction has besides its operands, nil if they
+// implicit returns the registers that an instruction has besides its operands, 0 if they
 // are not known.
-func implicit(op x86asm.Op) []reg {
+func implicit(op x86asm.Op) uint16 {
 	switch op {
 	case x86asm.CBW, x86asm.CWDE, x86asm.CDQE, x86asm.CMPXCHG:
-		return []reg{0} // rax
+		return 1 << 0 // rax
 	case x86asm.CWD, x86asm.CDQ, x86asm.CQO, x86asm.IMUL, x86asm.MUL, x86asm.IDIV, x86asm.DIV:
-		return []reg{0, 2} // rax and rdx
+		return 1<<0 | 1<<2 // rax and rdx
 	case x86asm.LEAVE:
-		return []reg{4, 5} // rsp and rbp
+		return 1<<4 | 1<<5 // rsp and rbp
 	case x86asm.STOSB, x86asm.STOSD, x86asm.STOSQ:
-		return []reg{0, 1, 7} // rax, rcx and rdi
+		return 1<<0 | 1<<1 | 1<<7 // rax, rcx and rdi
 	case x86asm.MOVSB, x86asm.MOVSQ:
-		return []reg{1, 6, 7} // rcx, rsi and rdi
+		return 1<<1 | 1<<6 | 1<<7 // rcx, rsi and rdi
 	}
-	return nil
+	return 0
 }
 
 // implicit reports whether an instruction may have one of some registers that is not among
@@ -326,7 +323,7 @@ func (in *instruction) implicit(some uint16) bool {
 		return false
 	}
 	regs := implicit(in.Op)
-	return regs == nil || slices.ContainsFunc(regs, func(r reg) bool { return some>>r&1 != 0 })
+	return regs == 0 || regs&some != 0
 }
 
 // isVector reports whether an instruction is one of SSE, without other general registers

@@ -22,7 +22,7 @@ const (
 )
 
 // CheckCalls looks at no frames.
-func (Machine) CheckCalls(arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
+func (machine) CheckCalls(arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
 	return checkReturn
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Stub returns, after it has set the result where there is one.
-func (Machine) Stub(s arch.Stub) []arch.Insn { return mode.Stub(s, loadSemaphore) }
+func (machine) Stub(s arch.Stub) []arch.Insn { return mode.Stub(s, loadSemaphore) }
 
 // loadSemaphore loads a semaphore and returns.
 func loadSemaphore(semaphore string, returns []arch.Insn) []arch.Insn {

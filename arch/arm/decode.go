@@ -20,7 +20,6 @@ const (
 )
 
 const (
-	fixDirect  = "call the stub directly, and do not take its address"
 	fixLong    = "compile without -mlong-calls and -fno-plt, and do not take the stub's address"
 	fixRela    = "compile without -Wa,--crel"
 	fixNop     = "mark nop in A32, and nop.w in Thumb"
@@ -52,7 +51,7 @@ func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 	case elf.R_ARM_ABS32, elf.R_ARM_REL32, elf.R_ARM_TARGET1, elf.R_ARM_GOT32, elf.R_ARM_GOT_PREL:
 		return arch.Site{}, arch.RefuseAddress(fixLong, "a word with the stub's address")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
 // at returns the 4 bytes at a place of code of an instruction set.
@@ -86,7 +85,7 @@ func (m Machine) decodeA32(t arch.Text, r elfreloc.Relocation) (arch.Site, error
 	insn := m.order.readA32(code)
 	b, ok := branchA32(insn)
 	if !ok {
-		return arch.Site{}, arch.RefuseAddress(fixDirect, "no bl and no b but instruction %08x", insn)
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no bl and no b but instruction %08x", insn)
 	}
 	return arch.Site{Offset: r.Offset, Form: b.form, Code: code}, checkAddend(b.distance + aheadA32)
 }
@@ -99,7 +98,7 @@ func (m Machine) decodeThumb(t arch.Text, r elfreloc.Relocation) (arch.Site, err
 	insn := m.order.readThumb(code)
 	b, ok := branchThumb(insn)
 	if !ok {
-		return arch.Site{}, arch.RefuseAddress(fixDirect, "no bl and no b.w but instruction %04x %04x", insn>>16, insn&0xffff)
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no bl and no b.w but instruction %04x %04x", insn>>16, insn&0xffff)
 	}
 	if wide := elf.R_ARM(r.Type) != elf.R_ARM_THM_JUMP19; wide == (b.form == arch.CondTail) {
 		return arch.Site{}, arch.Refuse("", "%s at instruction %04x %04x", m.RelocName(r.Type), insn>>16, insn&0xffff)
@@ -110,7 +109,7 @@ func (m Machine) decodeThumb(t arch.Text, r elfreloc.Relocation) (arch.Site, err
 // checkAddend refuses branches to what is not the stub's first byte.
 func checkAddend(addend int32) error {
 	if addend != 0 {
-		return arch.Refuse(fixDirect, "a branch to the stub%+d", addend)
+		return arch.Refuse(arch.FixDirect, "a branch to the stub%+d", addend)
 	}
 	return nil
 }

@@ -28,7 +28,10 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 	if thumb == retNop || thumb == zeroRet || isCondRet(thumb) {
 		return []string{showHalfword(thumb>>16, pc), showHalfword(thumb&0xffff, pc+halfword)}, insnLen
 	}
-	line := showThumb(thumb)
+	line := ""
+	if thumb>>16 != 0 {
+		line = shown[thumb]
+	}
 	if line == "" {
 		line = showA32(a32)
 	}
@@ -44,30 +47,26 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 // conditions are what instructions are called by theirs.
 var conditions = [...]string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", ""}
 
-// showHalfword shows an instruction of Thumb.
+// shown are the instructions of Thumb that are shown as they are, of one halfword or two.
+var shown = map[uint32]string{
+	nopT: "nop", oldNopT: "nop", retT: "bx lr", movsT: "movs r0, #0", wideNop: "nop.w", zeroT: "mov.w r0, #0",
+}
+
+// shownA32 are those of A32, without a condition; it takes the place of %s.
+var shownA32 = map[uint32]string{
+	nop & anyCondition: "nop%s", oldNop & anyCondition: "nop%s", ret & anyCondition: "bx%s lr", zero & anyCondition: "mov%s r0, #0",
+	addPC & anyCondition: "add%s r0, pc, r0", ldrh & anyCondition: "ldrh%s r0, [r0]",
+}
+
+// showHalfword shows an instruction of Thumb of one halfword.
 func showHalfword(insn uint32, pc uint64) string {
-	switch {
-	case insn == nopT, insn == oldNopT:
-		return "nop"
-	case insn == retT:
-		return "bx lr"
-	case insn == movsT:
-		return "movs r0, #0"
-	case insn>>12 == condT>>12 && insn>>8&0xf < always:
+	if line, ok := shown[insn]; ok {
+		return line
+	}
+	if insn>>12 == condT>>12 && insn>>8&0xf < always {
 		return fmt.Sprintf("b%s.n 0x%x", conditions[insn>>8&0xf], wrap(pc+aheadThumb+uint64(int64(int8(insn))*halfword)))
 	}
 	return fmt.Sprintf(".short 0x%04x", insn)
-}
-
-// showThumb shows an instruction of Thumb other than a branch.
-func showThumb(insn uint32) string {
-	switch insn {
-	case wideNop:
-		return "nop.w"
-	case zeroT:
-		return "mov.w r0, #0"
-	}
-	return ""
 }
 
 // showA32 shows an instruction of A32 other than a branch.
@@ -76,17 +75,8 @@ func showA32(insn uint32) string {
 		return ""
 	}
 	cond := conditions[insn>>28]
-	switch insn & anyCondition {
-	case nop & anyCondition, oldNop & anyCondition:
-		return "nop" + cond
-	case ret & anyCondition:
-		return "bx" + cond + " lr"
-	case zero & anyCondition:
-		return "mov" + cond + " r0, #0"
-	case addPC & anyCondition:
-		return "add" + cond + " r0, pc, r0"
-	case ldrh & anyCondition:
-		return "ldrh" + cond + " r0, [r0]"
+	if format, ok := shownA32[insn&anyCondition]; ok {
+		return fmt.Sprintf(format, cond)
 	}
 	switch insn &^ immediate & anyCondition {
 	case movw & anyCondition:

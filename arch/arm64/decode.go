@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -19,8 +20,7 @@ const (
 )
 
 const (
-	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
-	fixDirect = "call the stub directly, and do not take its address"
+	fixNoPLT = "compile without -fno-plt, and do not take the stub's address"
 )
 
 // Decode recognises bl and b, and marked nops.
@@ -31,7 +31,7 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	}
 	switch elf.R_AARCH64(r.Type) {
 	case elf.R_AARCH64_CALL26, elf.R_AARCH64_JUMP26:
-		return decodeBranch(t, r)
+		return branch.Decode(t, r)
 	case elf.R_AARCH64_NONE:
 		return mark.Decode(t, r)
 	case elf.R_AARCH64_CONDBR19, elf.R_AARCH64_TSTBR14:
@@ -39,30 +39,20 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	case elf.R_AARCH64_ADR_GOT_PAGE, elf.R_AARCH64_LD64_GOT_LO12_NC:
 		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a load of the stub's address from the GOT")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-func decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	code := t.At(r.Offset, insnLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")
-	}
-	site := arch.Site{Offset: r.Offset, Code: code}
+var branch = forms.Branch{Len: insnLen, Align: insnLen, Site: "a branch", Reaches: "a branch", Form: branchForm}
+
+func branchForm(code []byte) (arch.Form, error) {
 	switch insn := binary.LittleEndian.Uint32(code); insn & branchMask {
 	case opBL:
-		site.Form = arch.Call
+		return arch.Call, nil
 	case opB:
-		site.Form = arch.Tail
+		return arch.Tail, nil
 	default:
-		return site, arch.Refuse(fixDirect, "no bl and no b but instruction %08x", insn)
+		return 0, arch.Refuse(arch.FixDirect, "no bl and no b but instruction %08x", insn)
 	}
-	if r.Offset%insnLen != 0 {
-		return site, arch.Refuse("", "a branch that is not aligned")
-	}
-	if r.Addend != 0 {
-		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend)
-	}
-	return site, nil
 }
 
 // Live recognises bl and b.
@@ -77,8 +67,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads bl, b and b.cond.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	Machine{}.Branches(t.At(at, insnLen), at, func(_, dest uint64) { to, ok = dest, true })
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, insnLen)
 }
 
 // Branches reads bl, b and b.cond, whose distances are in words.

@@ -12,10 +12,10 @@ const fixNoPLT = "compile without -fno-plt"
 
 // Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
 // marked NOPs. Relocations have addends where clang writes them as SHT_CREL.
-func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
+func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
-		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", m.RelocName(relocs[1].Type))
 	}
 	switch elf.R_386(r.Type) {
 	case elf.R_386_PC32, elf.R_386_PLT32:
@@ -25,9 +25,9 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	case elf.R_386_NONE:
 		return mode.DecodeNop(t, r)
 	case elf.R_386_32:
-		return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(x86.FixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
 // throughSlot recognises call and jmp *disp32 and *disp32(%reg). Code that is
@@ -43,18 +43,9 @@ func throughSlot(op []byte) (form arch.Form, ok bool) {
 	return 0, false
 }
 
-// Live recognises what Decode does, and calls and jumps through registers.
-func (Machine) Live(t arch.Text, record uint64) bool { return mode.Live(t, record) }
-
-// Branch reads direct calls and jumps.
-func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) { return mode.Branch(t, at) }
-
-// Branches reads direct calls and jumps wherever their opcodes are.
-func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) { mode.Branches(code, pc, f) }
-
 // Slots reads call and jmp *disp32 and *disp32(%reg), where the register holds the
 // address of the global offset table.
-func (Machine) Slots(code []byte, pc, got uint64, f func(at, slot uint64)) {
+func (machine) Slots(code []byte, pc, got uint64, f func(at, slot uint64)) {
 	const length = 2 + x86.FieldLen
 	for i := 0; i+length <= len(code); i++ {
 		if _, ok := throughSlot(code[i:]); !ok {

@@ -8,7 +8,8 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// mode is 32-bit mode. NOPs are loads of an address that change nothing, which all
+// mode is 32-bit mode. No site has room for a load of a semaphore that runs wherever it is put, so
+// each test goes to the helper. NOPs are loads of an address that change nothing, which all
 // processors have: before the Pentium Pro, and on some later ones (Geode, C3), 0f 1f is no
 // instruction.
 var mode = x86.New(x86.Mode{
@@ -35,15 +36,4 @@ var mode = x86.New(x86.Mode{
 // entries may ask for the global offset table in a register.
 func jumpReloc(at uint64) elfreloc.Relocation {
 	return elfreloc.Relocation{Offset: at, Type: uint32(elf.R_386_PC32), Addend: x86.EndAddend, Implicit: true}
-}
-
-// Disable has no forms of its own. No site has room for a load of a semaphore that runs
-// wherever it is put, so each test goes to the helper.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	return mode.Disable(s, k, env)
-}
-
-// Disabled finds a record's site by its bytes.
-func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
-	return mode.Disabled(t, record, k)
 }

@@ -23,7 +23,7 @@ var (
 const loadField = 3
 
 // Load reads the load of a helper, with the call before and the return behind it.
-func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if bytes.Equal(t.At(at, len(endbr32)), endbr32) {
 		at += uint64(len(endbr32))
 	}

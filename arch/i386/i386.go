@@ -16,8 +16,10 @@ import (
 	"sdtconvert/arch/internal/x86"
 )
 
-// Machine implements arch.Machine.
-type Machine struct{}
+// Machine implements arch.Machine. What is not here it has from its mode.
+var Machine arch.Machine = machine{mode}
+
+type machine struct{ *x86.Mode }
 
 var traits = arch.Traits{
 	Name:       "i386",
@@ -64,6 +66,6 @@ var traits = arch.Traits{
 	Nops:        [][]byte{{0x90}}, // nop
 }
 
-func (Machine) Traits() *arch.Traits { return &traits }
+func (machine) Traits() *arch.Traits { return &traits }
 
-func (Machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
+func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }

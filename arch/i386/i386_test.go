@@ -43,7 +43,7 @@ func TestEachRegisterMayHoldTheOffsetTable(t *testing.T) {
 	for reg, name := range []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"} {
 		for first, form := range map[byte]arch.Form{0x90: arch.Call, 0xa0: arch.Tail} {
 			code := []byte{0xff, first | byte(reg), 0, 0, 0, 0}
-			site, err := Machine{}.Decode(arch.Text{Code: code}, []elfreloc.Relocation{{Offset: 2, Type: uint32(elf.R_386_GOT32X), Implicit: true}})
+			site, err := Machine.Decode(arch.Text{Code: code}, []elfreloc.Relocation{{Offset: 2, Type: uint32(elf.R_386_GOT32X), Implicit: true}})
 			if reg == 4 { // which a SIB byte follows
 				if err == nil {
 					t.Errorf("% x is %+v", code, site)
@@ -85,7 +85,7 @@ func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
 		{arch.Tail, arch.Probe, arch.Env{ReturnThunk: true}, "got a tail of 4 bytes"},
 		{arch.CondTail, arch.Enabled, arch.Env{ReturnThunk: true}, "got an isenabled-cond-tail of 4 bytes"},
 	} {
-		_, err := Machine{}.Disable(arch.Site{Form: c.form, Code: make([]byte, 4)}, c.kind, c.env)
+		_, err := Machine.Disable(arch.Site{Form: c.form, Code: make([]byte, 4)}, c.kind, c.env)
 		wantRefusal(t, err, c.want)
 	}
 }
@@ -98,16 +98,16 @@ func TestHelperFindsItself(t *testing.T) {
 		"thunk": "call .+0x11; movzwl 0x3(%eax),%eax; jmp .+0x1; mov (%esp),%eax; jmp .+0x1",
 	} {
 		var code []byte
-		for _, i := range (Machine{}).Stub(arch.Stub{Kind: arch.Enabled, Thunk: thunk, Semaphore: "semaphore"}) {
+		for _, i := range Machine.Stub(arch.Stub{Kind: arch.Enabled, Thunk: thunk, Semaphore: "semaphore"}) {
 			code = append(code, i.Code...)
 		}
 		expect.Equal(t, want, decodeAsm(t, code))
-		to, _ := Machine{}.Branch(arch.Text{Code: code}, 0)
+		to, _ := Machine.Branch(arch.Text{Code: code}, 0)
 		if rest := decodeAsm(t, code[to:]); !strings.HasPrefix(rest, "mov (%esp),%eax; ") {
 			t.Errorf("the call goes to %s", rest)
 		}
 		code[1]++
-		if _, ok := (Machine{}).LoadedSemaphore(arch.Text{Code: code}, 0); ok {
+		if _, ok := Machine.LoadedSemaphore(arch.Text{Code: code}, 0); ok {
 			t.Errorf("% x is taken for a helper", code)
 		}
 	}

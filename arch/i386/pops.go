@@ -22,7 +22,7 @@ const (
 )
 
 // CheckCalls refuses calls of functions that pop their arguments, which a NOP does not.
-func (Machine) CheckCalls(frames arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
+func (machine) CheckCalls(frames arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
 	var f function // of the last site
 	return func(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal { return checkPops(t, s, k, frames, &f) }
 }

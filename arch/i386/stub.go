@@ -13,7 +13,7 @@ import (
 const retLen = 2
 
 // Stub returns, after it has set the result where there is one.
-func (Machine) Stub(s arch.Stub) []arch.Insn { return mode.Stub(s, loadSemaphore) }
+func (machine) Stub(s arch.Stub) []arch.Insn { return mode.Stub(s, loadSemaphore) }
 
 // loadSemaphore loads a semaphore, by its distance from the label 0, and returns. Behind it is the
 // function that tells where the label is.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -37,9 +38,8 @@ const (
 )
 
 const (
-	fixPLT    = "compile without -fno-plt and -mcmodel=extreme, and do not take the stub's address"
-	fixDirect = "call the stub directly, and do not take its address"
-	fixPair   = "use the call36 or tail36 pseudoinstruction"
+	fixPLT  = "compile without -fno-plt and -mcmodel=extreme, and do not take the stub's address"
+	fixPair = "use the call36 or tail36 pseudoinstruction"
 )
 
 // Decode recognises bl and b, the pairs that gcc's and clang's medium code model has in
@@ -57,72 +57,53 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	}
 	switch elf.R_LARCH(r.Type) {
 	case elf.R_LARCH_B26:
-		return decodeBranch(t, r)
+		return branch.Decode(t, r)
 	case elf.R_LARCH_CALL36:
-		return decodePair(t, r)
+		return call.Decode(t, r)
 	case elf.R_LARCH_NONE:
 		return mark.Decode(t, r)
 	case elf.R_LARCH_B16, elf.R_LARCH_B21:
 		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional or indirect branch to the stub")
 	case elf.R_LARCH_PCALA_HI20, elf.R_LARCH_PCALA_LO12:
-		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=medium, or with gcc 14 or clang 18; "+fixDirect, "the stub's address, from its page")
+		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=medium, or with gcc 14 or clang 18; "+arch.FixDirect, "the stub's address, from its page")
 	case elf.R_LARCH_GOT_PC_HI20, elf.R_LARCH_GOT_PC_LO12, elf.R_LARCH_GOT64_PC_LO20, elf.R_LARCH_GOT64_PC_HI12:
 		return arch.Site{}, arch.RefuseAddress(fixPLT, "a load of the stub's address from the GOT")
 	case elf.R_LARCH_32, elf.R_LARCH_64:
-		return arch.Site{}, arch.RefuseAddress(fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "an absolute address")
 	case call30:
 		return arch.Site{}, arch.Refuse("compile with -mcmodel=normal or medium", "a call by pcaddu12i and jirl")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-func decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	code := t.At(r.Offset, insnLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")
-	}
-	site := arch.Site{Offset: r.Offset, Code: code}
+var (
+	branch = forms.Branch{Len: insnLen, Align: insnLen, Site: "a branch", Reaches: "a call or jump", Form: branchForm}
+	call   = forms.Branch{Len: pairLen, Align: insnLen, Site: "a call", Reaches: "a call or jump", Form: pairForm}
+)
+
+func branchForm(code []byte) (arch.Form, error) {
 	switch insn := binary.LittleEndian.Uint32(code); insn & branchMask {
 	case opBL:
-		site.Form = arch.Call
+		return arch.Call, nil
 	case opB:
-		site.Form = arch.Tail
+		return arch.Tail, nil
 	default:
-		return site, arch.Refuse(fixDirect, "no bl and no b but instruction %08x", insn)
+		return 0, arch.Refuse(arch.FixDirect, "no bl and no b but instruction %08x", insn)
 	}
-	return site, placed(r)
 }
 
-func decodePair(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	code := t.At(r.Offset, pairLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
-	}
-	site := arch.Site{Offset: r.Offset, Code: code}
+func pairForm(code []byte) (arch.Form, error) {
 	first, second := pair(code)
-	if !isPair(first, second) {
-		return site, arch.Refuse(fixDirect, "no pcaddu18i and jirl but instructions %08x %08x", first, second)
-	}
-	switch link := second & 31; link {
-	case regRA:
-		site.Form = arch.Call
-	case regZero:
-		site.Form = arch.Tail
-	default:
-		return site, arch.Refuse(fixPair, "a call that links through $r%d", link)
-	}
-	return site, placed(r)
-}
-
-// placed refuses what is not where an instruction can be, or goes to somewhere else.
-func placed(r elfreloc.Relocation) error {
+	link := second & 31
 	switch {
-	case r.Offset%insnLen != 0:
-		return arch.Refuse("", "a branch that is not aligned")
-	case r.Addend != 0:
-		return arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
+	case !isPair(first, second):
+		return 0, arch.Refuse(arch.FixDirect, "no pcaddu18i and jirl but instructions %08x %08x", first, second)
+	case link == regRA:
+		return arch.Call, nil
+	case link == regZero:
+		return arch.Tail, nil
 	}
-	return nil
+	return 0, arch.Refuse(fixPair, "a call that links through $r%d", link)
 }
 
 // pair returns two instructions.
@@ -143,16 +124,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads what Branches does.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	code := t.At(at, pairLen)
-	if code == nil {
-		code = t.At(at, insnLen)
-	}
-	Machine{}.Branches(code, at, func(from, dest uint64) {
-		if from == at {
-			to, ok = dest, true
-		}
-	})
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, pairLen, insnLen)
 }
 
 // Branches reads bl, b and the pair.

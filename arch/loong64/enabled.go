@@ -18,12 +18,10 @@ var (
 // would have to stand between others: lld 19 applies what is not sorted in the wrong place
 // once it deletes code.
 func findTest(t arch.Text, record uint64) (arch.Site, bool) {
-	if code := t.At(record, pairLen); code != nil {
-		if site, err := decodePair(t, elfreloc.Relocation{Offset: record}); err == nil {
-			return site, true
-		}
+	if site, err := call.Decode(t, elfreloc.Relocation{Offset: record}); err == nil {
+		return site, true
 	}
-	site, err := decodeBranch(t, elfreloc.Relocation{Offset: record})
+	site, err := branch.Decode(t, elfreloc.Relocation{Offset: record})
 	return site, err == nil
 }
 

@@ -14,25 +14,23 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 		opADDID  = 0x02c00000 // addi.d rd, rj, si12
 	)
 	insn := func(i int) uint32 { return binary.LittleEndian.Uint32(code[i:]) }
-	si12 := func(insn uint32) uint64 { return uint64(int64(int32(insn<<10) >> 20)) }
 	load := func(i int, register uint32, base uint64) {
 		next := insn(i)
 		if op := next & loadMask; op != opLDH && op != opLDHU || next>>5&31 != register {
 			return
 		}
-		if address := base + si12(next); lo <= address && address < hi {
+		if address := base + signed12(next); lo <= address && address < hi {
 			f(pc+uint64(i), address)
 		}
 	}
 	for i := 0; i+insnLen <= len(code); i += insnLen {
 		first, at := insn(i), pc+uint64(i)
-		distance := uint64(int64(int32(first<<7) >> 12)) // si20, signed
 		var base uint64
 		switch first & pcMask {
 		case opPCADDI:
-			base = at + distance<<2
+			base = at + signed20(first)<<2
 		case opPCALAU12I:
-			base = at&^0xfff + distance<<12
+			base = at&^0xfff + signed20(first)<<12
 		default:
 			continue
 		}
@@ -40,7 +38,7 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 			load(j, first&31, base)
 			if next := insn(j); next&loadMask == opADDID && next>>5&31 == first&31 {
 				for k := j + insnLen; k < i+arch.ReadWindow && k+insnLen <= len(code); k += insnLen {
-					load(k, next&31, base+si12(next))
+					load(k, next&31, base+signed12(next))
 				}
 			}
 		}

@@ -20,10 +20,10 @@ import (
 
 // all are the machines that probes can be disabled for, a line for each.
 var all = []arch.Machine{
-	amd64.Machine{},
+	amd64.Machine,
 	arm.Machine{},
 	arm64.Machine{},
-	i386.Machine{},
+	i386.Machine,
 	loong64.Machine{},
 	ppc64.ELFv1,
 	ppc64.ELFv2,

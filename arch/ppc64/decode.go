@@ -20,7 +20,6 @@ const (
 )
 
 const (
-	fixDirect = "call the stub directly, and do not take its address"
 	fixNoPLT  = "compile without -fno-plt and -mlongcall, and do not take the stub's address"
 	fixBranch = "branch around an unconditional b instead"
 )
@@ -36,7 +35,7 @@ func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 	}
 	switch elf.R_PPC64(r.Type) {
 	case elf.R_PPC64_REL24, elf.R_PPC64_REL24_NOTOC, elf.R_PPC64_REL24_P9NOTOC:
-		return m.decodeBranch(t, r)
+		return m.branch().Decode(t, r)
 	case elf.R_PPC64_NONE:
 		return m.mark().Decode(t, r)
 	case elf.R_PPC64_REL14, elf.R_PPC64_REL14_BRTAKEN, elf.R_PPC64_REL14_BRNTAKEN,
@@ -51,31 +50,22 @@ func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 	case elf.R_PPC64_GOT16, elf.R_PPC64_GOT16_DS, elf.R_PPC64_GOT16_LO_DS, elf.R_PPC64_GOT16_HA, elf.R_PPC64_GOT_PCREL34:
 		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a load of the stub's address from the GOT")
 	case elf.R_PPC64_ADDR64, elf.R_PPC64_ADDR32, elf.R_PPC64_UADDR64:
-		return arch.Site{}, arch.RefuseAddress("compile without -fno-plt and -mlongcall; "+fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress("compile without -fno-plt and -mlongcall; "+arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-func (m Machine) decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	code := t.At(r.Offset, insnLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "an instruction that the section's end cuts off")
-	}
-	site := arch.Site{Offset: r.Offset, Code: code}
-	insn := m.insn(code)
-	if opcode(insn) != opB || insn&absoluteBit != 0 {
-		return site, arch.RefuseAddress(fixDirect, "no bl and no b but instruction %08x", insn)
-	}
-	if insn&linkBit == 0 {
-		site.Form = arch.Tail
-	}
-	if r.Offset%insnLen != 0 {
-		return site, arch.Refuse("", "a branch that is not aligned")
-	}
-	if r.Addend != 0 {
-		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend)
-	}
-	return site, nil
+// branch takes those of the machine's byte order.
+func (m Machine) branch() *forms.Branch {
+	return &forms.Branch{Len: insnLen, Align: insnLen, Site: "an instruction", Reaches: "a branch", Form: func(code []byte) (arch.Form, error) {
+		switch insn := m.insn(code); {
+		case opcode(insn) != opB || insn&absoluteBit != 0:
+			return 0, arch.RefuseAddress(arch.FixDirect, "no bl and no b but instruction %08x", insn)
+		case insn&linkBit == 0:
+			return arch.Tail, nil
+		}
+		return arch.Call, nil
+	}}
 }
 
 // mark takes the nop of the machine's byte order.

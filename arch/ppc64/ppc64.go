@@ -49,18 +49,18 @@ var descriptors = arch.Conventions{
 var traits = [...]arch.Traits{
 	// The stack has the first argument that is in no register behind the caller's frame
 	// header, and behind the room for those that are (ELFv1 3.2.3; ELFv2 2.2.4).
-	ELFv1:  newTraits("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
-	ELFv2:  newTraits("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
-	Little: newTraits("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
+	ELFv1:  ELFv1.newTraits("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
+	ELFv2:  ELFv2.newTraits("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
+	Little: Little.newTraits("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
 }
 
 func abi(data elf.Data, version uint32) arch.ABI {
 	return arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Data: data, Mask: abiMask, Flags: version}
 }
 
-// newTraits returns the traits of a machine with a name, the offset of arguments on the stack,
+// newTraits returns the traits of the machine with a name, the offset of arguments on the stack,
 // and what is special about its functions.
-func newTraits(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
+func (m Machine) newTraits(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
 	t := arch.Traits{
 		Name:     name,
 		ABIs:     abis,
@@ -95,23 +95,13 @@ func newTraits(name string, stack int, conventions arch.Conventions, abis ...arc
 		Conventions:  conventions,
 	}
 	t.LinkerStubNames = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
-	order := binary.ByteOrder(binary.BigEndian)
-	if abis[0].Data == elf.ELFDATA2LSB {
-		order = binary.LittleEndian
-	}
 	t.Breakpoints = [][]byte{
-		word(order, 0x7fe00008), // trap, of Linux's uprobes and kprobes
-		word(order, 0x7d821008), // twge r2, r2, of gdb
+		m.code(0x7fe00008), // trap, of Linux's uprobes and kprobes
+		m.code(0x7d821008), // twge r2, r2, of gdb
 	}
-	t.Nops = [][]byte{word(order, insnNop)}
-	t.HelperMark = arch.Insn{Code: word(order, 0x0fe07364), Text: "twi 31, 0, 0x7364"}
+	t.Nops = [][]byte{m.code(insnNop)}
+	t.HelperMark = arch.Insn{Code: m.code(0x0fe07364), Text: "twi 31, 0, 0x7364"}
 	return t
-}
-
-func word(order binary.ByteOrder, insn uint32) []byte {
-	b := make([]byte, insnLen)
-	order.PutUint32(b, insn)
-	return b
 }
 
 func (m Machine) Traits() *arch.Traits { return &traits[m] }
@@ -125,14 +115,13 @@ func (m Machine) insn(code []byte) uint32 {
 }
 
 // code returns instructions as they stand in memory.
-func (m Machine) code(insns ...uint32) []byte {
-	b := make([]byte, 0, len(insns)*insnLen)
-	for _, i := range insns {
-		if m == Little {
-			b = binary.LittleEndian.AppendUint32(b, i)
-		} else {
-			b = binary.BigEndian.AppendUint32(b, i)
-		}
+func (m Machine) code(insns ...uint32) (b []byte) {
+	order := binary.AppendByteOrder(binary.BigEndian)
+	if m == Little {
+		order = binary.LittleEndian
+	}
+	for _, insn := range insns {
+		b = order.AppendUint32(b, insn)
 	}
 	return b
 }

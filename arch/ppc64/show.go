@@ -13,18 +13,14 @@ func (m Machine) Disassemble(code []byte, pc uint64) []string {
 	return out
 }
 
+// shown are instructions without operands that differ.
+var shown = map[uint32]string{
+	insnNop: "nop", insnRet: "blr", insnMFLR0: "mflr r0", insnMFLR3: "mflr r3", insnMTLR0: "mtlr r0",
+}
+
 func show(insn uint32, pc uint64) string {
-	switch insn {
-	case insnNop:
-		return "nop"
-	case insnRet:
-		return "blr"
-	case insnMFLR0:
-		return "mflr r0"
-	case insnMFLR3:
-		return "mflr r3"
-	case insnMTLR0:
-		return "mtlr r0"
+	if text, ok := shown[insn]; ok {
+		return text
 	}
 	op, first, second, displacement := dForm(insn)
 	to, _ := target(insn, pc)

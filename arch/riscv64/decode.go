@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -21,8 +22,7 @@ const (
 )
 
 const (
-	fixPLT    = "compile without -mno-plt, and do not take the stub's address"
-	fixDirect = "call the stub directly, and do not take its address"
+	fixPLT = "compile without -mno-plt, and do not take the stub's address"
 )
 
 // Decode recognises the call and tail pseudoinstructions, and marked nops.
@@ -35,7 +35,7 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	}
 	switch elf.R_RISCV(r.Type) {
 	case elf.R_RISCV_CALL, elf.R_RISCV_CALL_PLT:
-		return decodePair(t, r)
+		return call.Decode(t, r)
 	case elf.R_RISCV_NONE:
 		return mark.Decode(t, r)
 	case elf.R_RISCV_JAL, elf.R_RISCV_RVC_JUMP:
@@ -45,44 +45,32 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	case elf.R_RISCV_GOT_HI20:
 		return arch.Site{}, arch.RefuseAddress(fixPLT, "a load of the stub's address from the GOT")
 	case elf.R_RISCV_64, elf.R_RISCV_32:
-		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=large; "+fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=large; "+arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-func decodePair(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	code := t.At(r.Offset, pairLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
+var call = forms.Branch{Len: pairLen, Align: 1, Site: "a call", Reaches: "a call or jump", Form: pairForm}
+
+func pairForm(code []byte) (arch.Form, error) {
+	auipc, jalr := binary.LittleEndian.Uint32(code), binary.LittleEndian.Uint32(code[insnLen:])
+	link := jalr >> 7 & 31
+	switch {
+	case auipc&0x7f != opAUIPC || jalr&0x707f != opJALR || jalr>>15&31 != auipc>>7&31:
+		return 0, arch.Refuse(arch.FixDirect, "no auipc and jalr but instructions %08x %08x", auipc, jalr)
+	case link == regRA:
+		return arch.Call, nil
+	case link == regZero:
+		return arch.Tail, nil
 	}
-	site := arch.Site{Offset: r.Offset, Code: code}
-	auipc := binary.LittleEndian.Uint32(code)
-	jalr := binary.LittleEndian.Uint32(code[insnLen:])
-	base := auipc >> 7 & 31
-	if auipc&0x7f != opAUIPC || jalr&0x707f != opJALR || jalr>>15&31 != base {
-		return site, arch.Refuse(fixDirect, "no auipc and jalr but instructions %08x %08x", auipc, jalr)
-	}
-	switch link := jalr >> 7 & 31; link {
-	case regRA:
-		site.Form = arch.Call
-	case regZero:
-		site.Form = arch.Tail
-	default:
-		return site, arch.Refuse("use the call or tail pseudoinstruction", "a call that links through x%d", link)
-	}
-	if r.Addend != 0 {
-		return site, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
-	}
-	return site, nil
+	return 0, arch.Refuse("use the call or tail pseudoinstruction", "a call that links through x%d", link)
 }
 
 // Live recognises the call and tail pseudoinstructions, and the jumps that
 // linkers make of them.
 func (Machine) Live(t arch.Text, record uint64) bool {
-	if code := t.At(record, pairLen); code != nil {
-		if _, err := decodePair(t, elfreloc.Relocation{Offset: record}); err == nil {
-			return true
-		}
+	if _, err := call.Decode(t, elfreloc.Relocation{Offset: record}); err == nil {
+		return true
 	}
 	if code := t.At(record, insnLen); code != nil && code[0]&0x7f == opJAL {
 		return true
@@ -93,17 +81,7 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Branch reads what Branches does.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
-	for _, n := range []int{pairLen, insnLen, 2} { // the longest that the code holds
-		if code := t.At(at, n); code != nil {
-			Machine{}.Branches(code, at, func(from, dest uint64) {
-				if from == at {
-					to, ok = dest, true
-				}
-			})
-			break
-		}
-	}
-	return to, ok
+	return forms.First(t, at, Machine{}.Branches, pairLen, insnLen, 2)
 }
 
 // Branches reads what linkers make of the call and tail pseudoinstructions: the

@@ -42,7 +42,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	if _, ok := (Machine{}).LoadedSemaphore(t, record); ok {
 		return arch.Site{Offset: record, Form: arch.Call, Code: t.At(record, pairLen)}, true
 	}
-	site, err := decodePair(t, elfreloc.Relocation{Offset: record})
+	site, err := call.Decode(t, elfreloc.Relocation{Offset: record})
 	if err != nil || site.Form != arch.Tail {
 		return arch.Site{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -32,9 +33,8 @@ const (
 const addend = fieldAt
 
 const (
-	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
-	fixDirect = "call the stub directly, and do not take its address"
-	fixLong   = "use brasl or jg"
+	fixNoPLT = "compile without -fno-plt, and do not take the stub's address"
+	fixLong  = "use brasl or jg"
 )
 
 // opcode returns that of the RIL format, and the half byte beside it.
@@ -55,7 +55,7 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	}
 	switch elf.R_390(r.Type) {
 	case elf.R_390_PLT32DBL, elf.R_390_PC32DBL:
-		return decodeLong(t, r)
+		return long.Decode(t, r)
 	case elf.R_390_NONE:
 		return mark.Decode(t, r)
 	case elf.R_390_PLT16DBL, elf.R_390_PC16DBL:
@@ -64,39 +64,27 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 		elf.R_390_GOTPLTENT, elf.R_390_GOTPLT12, elf.R_390_GOTPLT16, elf.R_390_GOTPLT20, elf.R_390_GOTPLT32, elf.R_390_GOTPLT64:
 		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a load of the stub's address from the GOT")
 	case elf.R_390_64, elf.R_390_32:
-		return arch.Site{}, arch.RefuseAddress(fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-func decodeLong(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
-	off := r.Offset - fieldAt
-	code := t.At(off, siteLen)
-	if code == nil {
-		return arch.Site{}, arch.Refuse("", "an instruction that the section's end cuts off")
-	}
-	site := arch.Site{Offset: off, Code: code}
+var long = forms.Branch{Len: siteLen, Align: halfword, Field: fieldAt, Site: "an instruction", Reaches: "a branch", Form: longForm}
+
+func longForm(code []byte) (arch.Form, error) {
 	switch op, half := opcode(code); {
 	case op == opBRASL && half != regReturn && half != regFentry:
-		return site, arch.Refuse("call with brasl %r14", "a call that links through %%r%d", half)
+		return 0, arch.Refuse("call with brasl %r14", "a call that links through %%r%d", half)
 	case op == opBRASL:
-		site.Form = arch.Call
+		return arch.Call, nil
 	case op == opBRCL && half == always:
-		site.Form = arch.Tail
+		return arch.Tail, nil
 	case op == opBRCL && half != never:
-		site.Form = arch.CondTail
+		return arch.CondTail, nil
 	case op == opLARL:
-		return site, arch.RefuseAddress(fixDirect, "a load of the stub's address with larl")
-	default:
-		return site, arch.RefuseAddress(fixDirect, "no brasl and no jg but instruction % x", code[:fieldAt])
+		return 0, arch.RefuseAddress(arch.FixDirect, "a load of the stub's address with larl")
 	}
-	if off%halfword != 0 {
-		return site, arch.Refuse("", "a branch that is not aligned")
-	}
-	if r.Addend != addend {
-		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend-addend)
-	}
-	return site, nil
+	return 0, arch.RefuseAddress(arch.FixDirect, "no brasl and no jg but instruction % x", code[:fieldAt])
 }
 
 // isBranch reports whether an instruction is brasl, or a brcl that may be taken.

@@ -3,28 +3,22 @@ package s390x
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"golang.org/x/arch/s390x/s390xasm"
-)
 
-// decoder guards s390xasm.Decode, which writes a package-level variable.
-var decoder sync.Mutex
+	"sdtconvert/arch/internal/forms"
+)
 
 // Disassemble shows code in GNU syntax, and what is no instruction as halfwords of data.
 func (Machine) Disassemble(code []byte, pc uint64) []string {
-	decoder.Lock()
-	defer decoder.Unlock()
-	var out []string
-	for len(code) >= halfword {
+	left := len(code)
+	return forms.Disassemble(code, halfword, func(code []byte) (string, int) {
 		n := length(code[0])
 		if n > len(code) {
 			n = halfword
 		}
-		out = append(out, show(code[:n], pc))
-		code, pc = code[n:], pc+uint64(n)
-	}
-	return out
+		return show(code[:n], pc+uint64(left-len(code))), n
+	})
 }
 
 // length returns that of an instruction, which its first byte tells.

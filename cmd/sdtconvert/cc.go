@@ -1,12 +1,10 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/cc"
+	"sdtconvert/internal/process"
 )
 
 // compilerLauncher is the name under which the program runs a compiler.
@@ -28,27 +26,16 @@ environment.`,
 		options:   []*option{wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},
-	after: func() string {
-		return `Environment:
+	after: `Environment:
     SDTCONVERT=off          only run the compiler (also 0, no, false)
     SDTCONVERT_FLAGS        the flags above, for sdtconvert-cc; those that only ld has
-                            are ignored`
-	},
-	exit: "the compiler's, also if a signal ends it; 1 an object cannot be converted, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		flags := wrapperFlags(f)
-		return func(args []string) (bool, error) { return false, p.runCompiler(flags, args) }
-	},
+                            are ignored`,
+	exit:    "the compiler's, also if a signal ends it; 1 an object cannot be converted, 2 the command line is wrong.",
+	run:     (*program).runCompiler,
 	wrapped: "the compiler",
 }
 
-// isCompilerLauncher reports whether the program was called by the name under which it runs
-// a compiler.
-func isCompilerLauncher(program string) bool {
-	return strings.TrimSuffix(filepath.Base(program), ".exe") == compilerLauncher
-}
-
-// runAsCompiler is the program under that name.
+// runAsCompiler is the program under the name compilerLauncher.
 func (p *program) runAsCompiler(words []string) int {
 	f, err := p.environFlags()
 	if err == nil && len(words) == 0 {
@@ -57,41 +44,27 @@ func (p *program) runAsCompiler(words []string) int {
 	if err != nil {
 		return p.report(err)
 	}
-	return p.compile(f.flags, words)
+	return p.compile(f, words)
 }
 
 // runCompiler is `sdtconvert cc`.
-func (p *program) runCompiler(f *flags, words []string) error {
-	if _, err := f.validate(); err != nil {
-		return err
+func (p *program) runCompiler(f *flags, words []string) (bool, error) {
+	err := f.validate()
+	switch {
+	case err != nil:
+	case f.NArg() == 0:
+		err = usagef("missing compiler: write sdtconvert cc -- gcc -c ...")
+	case f.ArgsLenAtDash() != 0:
+		err = usagef("missing -- before the compiler: write sdtconvert cc -- %s", strings.Join(words, " "))
+	default:
+		err = &statusError{status: p.compile(f, words)}
 	}
-	if f.ArgsLenAtDash() != 0 || len(words) == 0 {
-		return missingCompiler(f.Args())
-	}
-	if status := p.compile(f, words); status != exitOK {
-		return &statusError{status: status}
-	}
-	return nil
-}
-
-// missingCompiler returns the usage error for words that do not follow a --.
-func missingCompiler(words []string) error {
-	if len(words) == 0 {
-		return usagef("missing compiler: write sdtconvert cc -- gcc -c ...")
-	}
-	return usagef("missing -- before the compiler: write sdtconvert cc -- %s", strings.Join(words, " "))
+	return false, err
 }
 
 // compile runs the compiler, and returns its exit status, or does not return.
 func (p *program) compile(f *flags, words []string) int {
-	off, err := p.isOff()
-	if err != nil {
-		return p.report(err)
-	}
-	status, err := cc.Run(p.Process, cc.Options{Convert: f.conversion(0), Off: off}, words)
-	if err != nil {
-		p.report(err)
-		return exitFailed
-	}
-	return p.End(status)
+	return p.wrap(func(off bool) (process.Status, error) {
+		return cc.Run(p.Process, cc.Options{Convert: f.conversion(0), Off: off}, words)
+	})
 }

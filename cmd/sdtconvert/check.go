@@ -1,29 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
-
-// checkSettings are what the flags of check say.
-type checkSettings struct {
-	*flags
-	options  check.Options
-	format   report.Format
-	allowed  []string // rules
-	baseline report.Baseline
-	write    string // the baseline to write, "" for none
-}
 
 // The flags of check that no other command has.
 var (
@@ -79,12 +69,9 @@ like those of provider files.`,
 			prefixOption, enabledPrefixOption, symbolOption, sectionOption, probePrefixOption, followOption,
 		}},
 	},
-	after: rulesHelp,
+	after: rulesHelp(),
 	exit:  "0 no error was found, 1 an error was found, 2 the command line is wrong, 3 a file could not be read, whatever was found in others.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		s, values := newCheckFlags(f)
-		return func([]string) (bool, error) { return p.check(s, values) }
-	},
+	run:   (*program).check,
 }
 
 // rulesHelp lists the rules of check.
@@ -103,106 +90,89 @@ func rulesHelp() string {
 
 // check finds what is wrong with the probes of a build. Its exit status distinguishes what
 // it has found from what it could not read.
-func (p *program) check(s *checkSettings, values *checkFlags) (bool, error) {
-	if err := s.validate(values); err != nil {
-		return false, checkError(err)
-	}
-	r := p.runCheck(s)
-	if s.write != "" {
-		data, err := r.Baseline()
-		if err != nil {
-			return false, checkError(fmt.Errorf("%s: %w", s.write, err))
-		}
-		if err := p.files.New(s.write, data); err != nil {
-			return false, checkError(err)
-		}
-	}
-	s.baseline.Apply(r)
-	if err := s.format.Write(p.Stdout, r); err != nil || len(r.Errors) > 0 {
-		return false, checkError(err)
-	}
-	return s.write == "" && r.Count(check.Error) > 0, nil
+func (p *program) check(f *flags, files []string) (found bool, err error) {
+	found, err = p.checkFiles(f, files)
+	return found, checkError(err)
 }
 
-// checkError is an error that a check ends with, nil for one that was printed: it cannot
-// say that the build is as it should be, nor that it is not.
+// checkError returns the error that a check ends with: it cannot say that the build is as it
+// should be, nor that it is not.
 func checkError(err error) error {
-	if errors.As(err, new(usageError)) || errors.Is(err, pflag.ErrHelp) {
+	if err == nil || errors.As(err, new(usageError)) || errors.As(err, new(*statusError)) {
 		return err
 	}
 	return &statusError{exitNotChecked, err}
 }
 
-// runCheck looks at all files. It prints at once why a file cannot be checked.
-func (p *program) runCheck(s *checkSettings) *report.Report {
-	s.options.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	s.options.Failed = func(err error) { message.Error(p.Stderr, err) }
-	r := &report.Report{Given: s.files, Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
-	if directory, err := os.Getwd(); err == nil {
-		r.Directory, s.options.Directory = directory, directory
+// checkFiles looks at all files, and prints at once why one cannot be checked.
+func (p *program) checkFiles(f *flags, files []string) (found bool, err error) {
+	o, format, baseline, err := f.checkOptions(files)
+	if err != nil {
+		return false, err
 	}
-	set := check.New(s.options)
-	for _, name := range s.files {
+	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	o.Failed = func(err error) { message.Error(p.Stderr, err) }
+	r := &report.Report{Given: f.files, Allowed: f.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
+	if directory, err := os.Getwd(); err == nil {
+		r.Directory, o.Directory = directory, directory
+	}
+	set := check.New(o)
+	for _, name := range f.files {
 		set.Add(name)
 	}
 	r.Add(set)
-	return r
-}
-
-// checkFlags are the values of the flags of check, before they are checked.
-type checkFlags struct {
-	require, manifests []string
-	requireNotes       bool
-	format, baseline   string
-}
-
-// newCheckFlags defines the flags of check.
-func newCheckFlags(f *pflag.FlagSet) (*checkSettings, *checkFlags) {
-	s, values := &checkSettings{flags: &flags{FlagSet: f}}, &checkFlags{}
-	s.defineNames()
-	requireOption.list(f, &values.require)
-	requireNotesOption.bool(f, &values.requireNotes)
-	allowOption.list(f, &s.allowed)
-	manifestOption.list(f, &values.manifests)
-	baselineOption.string(f, &values.baseline, "")
-	writeBaselineOption.string(f, &s.write, "")
-	formatOption.string(f, &values.format, report.Default)
-	return s, values
-}
-
-// validate checks a command line that was parsed, and reads the files that its flags name.
-func (s *checkSettings) validate(values *checkFlags) error {
-	s.files = s.Args()
-	if err := s.checkNames(); err != nil {
-		return err
-	}
-	layouts, err := listedLayouts("", s.section)
-	if err != nil {
-		return usageError{err}
-	}
-	if s.files, err = input.Distinct(s.files); err != nil {
-		return err
-	}
-	s.options = check.Options{
-		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}), FollowThin: s.follow,
-		RequireNotes: values.requireNotes,
-	}
-	if s.options.Require, err = readRequirements(values.require); err != nil {
-		return err
-	}
-	for _, name := range s.allowed {
-		if check.RuleNamed(name) == nil {
-			return usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
+	if f.writeBaseline != "" {
+		data, err := r.Baseline()
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", f.writeBaseline, err)
+		}
+		if err := p.files.New(f.writeBaseline, data); err != nil {
+			return false, err
 		}
 	}
-	if s.format, err = report.ParseFormat(values.format); err != nil {
-		return usageError{err}
+	baseline.Apply(r)
+	if err := format.Write(p.Stdout, r); err != nil {
+		return false, err
 	}
-	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
-		return err
+	if len(r.Errors) > 0 {
+		return false, &statusError{status: exitNotChecked}
 	}
-	s.baseline, err = report.ReadBaseline(values.baseline)
-	return err
+	return f.writeBaseline == "" && r.Count(check.Error) > 0, nil
+}
+
+// checkOptions checks a command line that was parsed, and reads the files that its flags name.
+func (f *flags) checkOptions(files []string) (o check.Options, format report.Format, known report.Baseline, err error) {
+	f.files = files
+	if err = f.checkNames(); err != nil {
+		return o, format, known, err
+	}
+	layouts, err := listedLayouts("", f.section)
+	if err != nil {
+		return o, format, known, usageError{err}
+	}
+	if f.files, err = input.Distinct(f.files); err != nil {
+		return o, format, known, err
+	}
+	o = check.Options{
+		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow, RequireNotes: f.requireNotes,
+		Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
+	}
+	if o.Require, err = readRequirements(f.require); err != nil {
+		return o, format, known, err
+	}
+	for _, name := range f.allowed {
+		if check.RuleNamed(name) == nil {
+			return o, format, known, usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
+		}
+	}
+	if format, err = report.ParseFormat(f.format); err != nil {
+		return o, format, known, usageError{err}
+	}
+	if o.Manifest, err = readManifests(f.manifests); err != nil {
+		return o, format, known, err
+	}
+	known, err = report.ReadBaseline(f.baseline)
+	return o, format, known, err
 }
 
 // readManifests reads what --manifest names, nil for nothing.
@@ -223,4 +193,77 @@ func readManifests(names []string) (*check.Manifest, error) {
 		}
 	}
 	return m, nil
+}
+
+// requireFlag is the flag whose value @FILE names a list of probes. As the next word it is
+// no response file.
+const requireFlag = "--require"
+
+// maxProbeList is the size in MiB of the largest list of probes that is read.
+const maxProbeList = 1
+
+// readRequirements reads the values of --require: a probe each, or @FILE.
+func readRequirements(values []string) ([]check.Requirement, error) {
+	var requirements []check.Requirement
+	for _, value := range values {
+		name, isFile := strings.CutPrefix(value, "@")
+		if !isFile {
+			r, err := requirement(value)
+			if err != nil {
+				return nil, usageError{err}
+			}
+			requirements = append(requirements, r)
+			continue
+		}
+		listed, err := readProbeList(name)
+		if err != nil {
+			return nil, err
+		}
+		requirements = append(requirements, listed...)
+	}
+	return requirements, nil
+}
+
+// requirement reads provider:module:function:name. No text is an error, as of a variable
+// that is not set: nothing would be required by mistake.
+func requirement(text string) (check.Requirement, error) {
+	if text == "" {
+		return check.Requirement{}, errors.New("--require names no probe")
+	}
+	t, err := listing.ParsePattern(text)
+	return check.Requirement{Text: text, Match: func(p check.Probe) bool {
+		return t.Match(p.Provider, p.Module, p.Function, p.Name)
+	}}, err
+}
+
+// readProbeList reads a list of probes, one a line; a # begins a comment. An empty list is
+// an error: nothing would be required by mistake.
+func readProbeList(name string) ([]check.Requirement, error) {
+	data, err := input.ReadAtMost(name, maxProbeList)
+	if err != nil {
+		return nil, err
+	}
+	var requirements []check.Requirement
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text, _, _ := strings.Cut(string(line), "#")
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+			continue
+		case len(words) > 1:
+			return nil, fmt.Errorf("%s:%d: %d words; want one probe a line, provider:module:function:name", name, n, len(words))
+		}
+		r, err := requirement(words[0])
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		r.File, r.Line = name, n
+		requirements = append(requirements, r)
+	}
+	if len(requirements) == 0 {
+		return nil, fmt.Errorf("%s: lists no probe", name)
+	}
+	return requirements, nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -21,11 +23,12 @@ type command struct {
 	usage    []string // its forms
 	text     string   // what it does, in full
 	groups   []group  // its flags
-	after    func() string
-	exit     string // its exit statuses
+	after    string   // what follows them in help
+	exit     string   // its exit statuses
 
-	// define defines its flags for one run, and returns what the run does then.
-	define func(p *program, f *pflag.FlagSet) runner
+	// run runs it with the arguments that are no flags. failed reports errors that it has printed; err is
+	// one that it has not.
+	run func(p *program, f *flags, args []string) (failed bool, err error)
 
 	ownFlags bool   // parses its arguments itself; groups say which there are
 	wrapped  string // other arguments, and response files, are those of this program; "" for none
@@ -38,10 +41,6 @@ type group struct {
 	asConvert []*option // which help on convert explains
 	manual    string    // the name of their list in the manual, "" if it has none
 }
-
-// runner runs a command with the arguments that are no flags. failed reports errors that it has printed; err is one that
-// it has not.
-type runner func(args []string) (failed bool, err error)
 
 // commands are all commands, in the order of the overview. They are set by init because
 // some of them refer to the list.
@@ -68,10 +67,8 @@ func commandNamed(name string) *command {
 	if name == "--version" || name == "-V" {
 		return versionCommand
 	}
-	for _, c := range commands {
-		if c.name == name {
-			return c
-		}
+	if i := slices.IndexFunc(commands, func(c *command) bool { return c.name == name }); i >= 0 {
+		return commands[i]
 	}
 	return nil
 }
@@ -181,6 +178,18 @@ func (c *command) findOption(match func(*option) bool) *option {
 	return nil
 }
 
+// flags returns all flags that pflag parses.
+func (c *command) flags() (all []*option) {
+	for _, g := range c.groups {
+		for _, o := range slices.Concat(g.options, g.asConvert) {
+			if o.head == "" {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
 // runCommand runs the command that args name, or converts the files that they are.
 func (p *program) runCommand(args []string) int {
 	if completes(args) {
@@ -198,10 +207,7 @@ func (p *program) runCommand(args []string) int {
 			}
 			return p.report(err)
 		}
-		if !slices.Equal(expanded, args) {
-			c, at, rest = splitCommand(expanded)
-		}
-		if c == nil {
+		if c, at, rest = splitCommand(expanded); c == nil {
 			if err := checkFirstWord(expanded, at); err != nil {
 				return p.report(err)
 			}
@@ -218,4 +224,57 @@ func (p *program) runCommand(args []string) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// execute runs a command with its arguments; nil is for convert where no command is named,
+// whose help is the overview.
+func (p *program) execute(c *command, args []string) (failed bool, err error) {
+	help := overview
+	if c != nil {
+		help = c.help
+	} else {
+		c = convertCommand
+	}
+	f := newFlags(c, pflag.NewFlagSet(c.name, pflag.ContinueOnError))
+	if c.ownFlags {
+		return c.run(p, f, args)
+	}
+	switch err := f.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(p.Stdout, help())
+		return false, err
+	case err != nil && c.wrapped != "" && errors.As(err, new(*pflag.NotExistError)):
+		return false, usagef("%w: write -- before %s: %s", err, c.wrapped, c.usage[0])
+	case err != nil:
+		return false, flagError(f.FlagSet, err)
+	}
+	return c.run(p, f, f.Args())
+}
+
+// flagError is the usage error for what parsing a command line has returned, but a request for help.
+func flagError(f *pflag.FlagSet, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		err = fmt.Errorf("%w%s", err, suggestFlag(f, unknown.GetSpecifiedName()))
+	}
+	return usageError{err}
+}
+
+// suggestFlag returns what to add to the error about an unknown flag: the flag that was probably
+// meant, or the commands that have it.
+func suggestFlag(f *pflag.FlagSet, name string) string {
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	if near := message.Nearest(name, names); near != "" {
+		return fmt.Sprintf(": did you mean --%s?", near)
+	}
+	var others []string
+	for _, c := range commands {
+		if c.findOption(func(o *option) bool { return o.name == name }) != nil {
+			others = append(others, c.name)
+		}
+	}
+	if len(others) > 0 {
+		return ": it is a flag of " + strings.Join(others, ", ")
+	}
+	return ""
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/check"
 )
@@ -22,9 +20,7 @@ are
     bash    share/bash-completion/completions/sdtconvert
     zsh     share/zsh/site-functions/_sdtconvert (Debian: vendor-completions)
     fish    share/fish/vendor_completions.d/sdtconvert.fish`,
-	define: func(p *program, _ *pflag.FlagSet) runner {
-		return func(args []string) (bool, error) { return false, p.completion(args) }
-	},
+	run: (*program).completion,
 }
 
 // shells have what writes their code.
@@ -46,18 +42,18 @@ func (p *program) newRoot() *cobra.Command {
 	return root
 }
 
-func (p *program) completion(args []string) error {
+func (p *program) completion(_ *flags, args []string) (bool, error) {
 	var names []string
 	for _, s := range shells {
 		if len(args) == 1 && args[0] == s.name {
-			return s.write(p.newRoot(), p.Stdout)
+			return false, s.write(p.newRoot(), p.Stdout)
 		}
 		names = append(names, s.name)
 	}
 	if len(args) != 1 {
-		return usagef("want one shell: %s", strings.Join(names, ", "))
+		return false, usagef("want one shell: %s", strings.Join(names, ", "))
 	}
-	return usagef("unknown shell %q: want %s", args[0], strings.Join(names, ", "))
+	return false, usagef("unknown shell %q: want %s", args[0], strings.Join(names, ", "))
 }
 
 // completes reports whether a shell asks how a command line can go on.
@@ -73,18 +69,15 @@ func (p *program) complete(args []string) int {
 	root.ValidArgsFunction = convertCommand.completeArgument // beside the commands
 	for _, c := range commands {
 		cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags, ValidArgsFunction: c.completeArgument}
-		cmd.Flags().SortFlags = false
-		cmd.Flags().SetInterspersed(c.wrapped == "")
-		c.define(p, cmd.Flags())
+		newFlags(c, cmd.Flags())
 		cmd.Run = func(*cobra.Command, []string) {} // cobra suggests commands that run
-		for _, g := range c.groups {
-			for _, o := range slices.Concat(g.options, g.asConvert) {
-				if o.head == "" && o.value != "" {
-					// It fails for a flag that was not defined or is there twice.
-					if err := cmd.RegisterFlagCompletionFunc(o.name, o.completeValue); err != nil {
-						return p.report(err)
-					}
-				}
+		for _, o := range c.flags() {
+			if o.value == "" {
+				continue
+			}
+			// It fails for a flag that was not defined or is there twice.
+			if err := cmd.RegisterFlagCompletionFunc(o.name, o.completeValue); err != nil {
+				return p.report(err)
 			}
 		}
 		root.AddCommand(cmd)

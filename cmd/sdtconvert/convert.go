@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
@@ -32,75 +30,60 @@ own. A file that is converted in place keeps its time of modification.`,
 		{title: "What is recorded", manual: "convert records", options: recordedOptions},
 	},
 	exit: "0 success, 1 something was wrong with a file (it is unchanged, and the others are done), 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		flags := convertFlags(f)
-		return func([]string) (bool, error) { return p.convert(flags) }
-	},
+	run:  (*program).convert,
 }
 
 // convert rewrites objects.
-func (p *program) convert(f *flags) (bool, error) {
-	s, err := f.validate()
-	if err != nil {
+func (p *program) convert(f *flags, _ []string) (bool, error) {
+	if err := f.validate(); err != nil {
 		return false, err
 	}
-	if err := checkOutputs(s); err != nil {
+	if err := f.checkOutputs(); err != nil {
 		return false, err
 	}
-	o := s.conversion(len(s.files))
+	o := f.conversion(len(f.files))
 	o.SuggestOutput = true
 	if o.Patch.MayHaveNotes() {
-		o.Patch.ProbeSource = probedefs.New(s.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
+		o.Patch.ProbeSource = probedefs.New(f.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: f.jobs, FollowThin: f.follow})
 	}
 	c := convert.New(o, p.files)
-	failed, err := p.runAll(s, func(file string) *result {
-		r := c.File(file, s.target(file))
-		return &result{lines: r.Lines.Bytes(), messages: r.Messages.Bytes(), warnings: r.Warnings, failed: r.Failed, objects: r.Objects}
-	})
+	failed, err := p.runAll(f, func(file string) *convert.Result { return c.File(file, f.target(file)) })
 	if c.MixesTargets() {
 		message.Warning(p.Stderr, errors.New("objects for a Linux kernel got no notes, and others, which show no sign of a kernel, did; if all are for one, convert with --layout pairs"))
 	}
 	return failed, err
 }
 
-// conversion are the options of a conversion of so many files.
-func (s *settings) conversion(files int) convert.Options {
-	return convert.Options{
-		Patch: s.patch, Jobs: s.jobs, Files: files,
-		FollowThin: s.follow, DryRun: s.dryRun, Verbose: s.verbose, Manifest: s.json,
-	}
-}
-
 // target is where the result of a file goes.
-func (s *settings) target(file string) string {
+func (f *flags) target(file string) string {
 	switch {
-	case s.output != "":
-		return s.output
-	case s.outputDir != "":
-		return paths.Join(s.outputDir, filepath.Base(file))
+	case f.output != "":
+		return f.output
+	case f.outputDir != "":
+		return paths.Join(f.outputDir, filepath.Base(file))
 	}
 	return file
 }
 
 // checkOutputs makes sure that no two files have one output.
-func checkOutputs(s *settings) error {
-	if s.outputDir == "" {
+func (f *flags) checkOutputs() error {
+	if f.outputDir == "" {
 		return nil
 	}
 	from := make(map[string]string)
-	files, err := input.Distinct(s.files)
+	files, err := input.Distinct(f.files)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
 		base := filepath.Base(file)
 		if other, taken := from[base]; taken {
-			return usagef("%s and %s would both be written to %s", other, file, paths.Join(s.outputDir, base))
+			return usagef("%s and %s would both be written to %s", other, file, paths.Join(f.outputDir, base))
 		}
 		from[base] = file
 	}
-	if s.dryRun {
+	if f.dryRun {
 		return nil
 	}
-	return os.MkdirAll(s.outputDir, 0o777)
+	return os.MkdirAll(f.outputDir, 0o777)
 }

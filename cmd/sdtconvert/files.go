@@ -4,7 +4,6 @@ package main
 // order of the command line.
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,75 +11,47 @@ import (
 
 	"golang.org/x/term"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 )
 
-// result is what a command has to print of one file.
-type result struct {
-	lines    []byte // for standard output, unless there is a manifest
-	messages []byte // for standard error
-	warnings []message.FileWarning
-	failed   bool
-	objects  []*manifest.Object // of a manifest
-}
-
-// runAll works on all files of a command, and prints the results.
-func (p *program) runAll(s *settings, work func(file string) *result) (failed bool, err error) {
-	files, err := input.Distinct(s.files)
+// runAll works on all files of a command, and prints the results: as one manifest, or as they are.
+func (p *program) runAll(f *flags, work func(file string) *convert.Result) (failed bool, err error) {
+	files, err := input.Distinct(f.files)
 	if err != nil {
 		return false, err
 	}
-	progress := newProgress(p.Stderr, len(files))
-	defer progress.stop()
-	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
-	out := &resultPrinter{w: stdout}
-	var warnings message.Tally
-	if s.json {
-		out.manifest = manifest.NewWriter(stdout)
+	progress := &progress{total: len(files), started: time.Now()}
+	if isTerminal(p.Stderr) && len(files) > 1 {
+		progress.w = p.Stderr
 	}
-	parallel.InOrder(len(files), s.jobs, func(i int) *result { return work(files[i]) }, func(i int, r *result) {
+	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
+	var warnings message.Tally
+	objects := manifest.NewWriter(stdout)
+	parallel.InOrder(len(files), f.jobs, func(i int) *convert.Result { return work(files[i]) }, func(i int, r *convert.Result) {
 		progress.pause()
-		if len(r.messages) > 0 {
-			stderr.Write(r.messages)
+		if r.Messages.Len() > 0 {
+			stderr.Write(r.Messages.Bytes())
 		}
-		warnings.Add(r.warnings...)
-		out.print(r)
-		failed = failed || r.failed
+		warnings.Add(r.Warnings...)
+		for _, object := range r.Objects {
+			objects.Add(object)
+		}
+		if !f.json && r.Lines.Len() > 0 && err == nil {
+			_, err = stdout.Write(r.Lines.Bytes())
+		}
+		failed = failed || r.Failed
 		progress.resume(i + 1)
 	})
-	progress.stop()
+	progress.pause()
 	warnings.Print(stderr)
-	return failed, out.close()
-}
-
-// resultPrinter prints results: as one manifest, or as they are.
-type resultPrinter struct {
-	w        io.Writer
-	manifest *manifest.Writer // nil where none is wanted
-	err      error            // of w, the first
-}
-
-func (o *resultPrinter) print(r *result) {
-	if o.manifest == nil {
-		if len(r.lines) > 0 && o.err == nil {
-			_, o.err = o.w.Write(r.lines)
-		}
-		return
+	if f.json {
+		err = objects.Close()
 	}
-	for i, object := range r.objects {
-		o.manifest.Add(object)
-		r.objects[i] = nil // an archive may have any number of members
-	}
-}
-
-func (o *resultPrinter) close() error {
-	if o.manifest != nil {
-		return cmp.Or(o.err, o.manifest.Close())
-	}
-	return o.err
+	return failed, err
 }
 
 // progress shows on a terminal how far a long run has come. It is silent for
@@ -99,14 +70,6 @@ const (
 	clearLine     = "\r\x1b[K"
 )
 
-func newProgress(w io.Writer, total int) *progress {
-	p := &progress{total: total, started: time.Now()}
-	if isTerminal(w) && total > 1 {
-		p.w = w
-	}
-	return p
-}
-
 // pause makes room for other lines.
 func (p *progress) pause() {
 	if p.visible {
@@ -123,8 +86,6 @@ func (p *progress) resume(done int) {
 	fmt.Fprintf(p.w, "%s%d of %d files", clearLine, done, p.total)
 	p.last, p.visible = now, true
 }
-
-func (p *progress) stop() { p.pause() }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

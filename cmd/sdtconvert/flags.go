@@ -2,99 +2,105 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"os"
 	"runtime"
 	"slices"
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/internal/check/report"
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/locate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-// settings are what the flags of convert and inspect say.
-type settings struct {
-	patch     patch.Options
-	jobs      int
-	json      bool
-	output    string
-	outputDir string
-	dryRun    bool
-	verbose   bool
-	follow    bool // files outside of the directory of a thin archive
-	files     []string
-}
-
-// flags collects a command line before it is checked.
+// flags are the values of a command's flags, and the defaults of those that it does not have.
 type flags struct {
 	*pflag.FlagSet
-	settings
-	layout, section string
-	prototypes      string
-	semaphores      string
-	returnThunk     string
-	noStapsdt       bool
-	wraps           bool // what follows the flags is for a program that is run
+	wraps bool     // what follows the flags is for a program that is run
+	files []string // what does not belong to flags
+
+	patch             patch.Options
+	jobs              int
+	json              bool
+	output, outputDir string
+	dryRun, verbose   bool
+	follow            bool // files outside of the directory of a thin archive
+	layout, section   string
+	prototypes        string
+	semaphores        string
+	returnThunk       string
+	noStapsdt         bool
+	asm               bool // of stubs and sites
+
+	linker                        string // this and the next of ld
+	inPlace, noStubs, noUndefined bool
+
+	require, manifests, allowed     []string // this and the next of check
+	requireNotes                    bool
+	format, baseline, writeBaseline string
+
+	pid    int // this and the next of list and resolve
+	core   string
+	system bool
+	probes listing.Pattern
+	shown  locate.Options
 }
 
-// newFlags defines the flags that all commands on objects share.
-func newFlags(f *pflag.FlagSet) *flags {
-	values := newConversionFlags(f)
-	jsonOption.bool(f, &values.json)
-	return values
-}
-
-// newConversionFlags defines those that say what is converted, and to what.
-func newConversionFlags(f *pflag.FlagSet) *flags {
-	values := &flags{FlagSet: f}
-	jobsOption.int(f, &values.jobs, runtime.GOMAXPROCS(0))
-	values.defineNames()
-	values.defineReturnThunk()
-	layoutOption.string(f, &values.layout, linkerset.Pairs.String())
-	return values
-}
-
-func (f *flags) defineReturnThunk() {
-	returnThunkOption.string(f.FlagSet, &f.returnThunk, "")
-	f.Lookup(returnThunkOption.name).NoOptDefVal = ownThunk
+// newFlags defines the flags of a command for one run, in a set that prints nothing.
+func newFlags(c *command, set *pflag.FlagSet) *flags {
+	f := &flags{
+		FlagSet: set, wraps: c.wrapped != "", jobs: runtime.GOMAXPROCS(0),
+		layout: linkerset.Pairs.String(), semaphores: patch.Tested.String(), format: report.Default,
+	}
+	f.patch.Names, f.patch.ProbePrefix = patch.DefaultNames(), "sdt_"
+	f.SortFlags = false
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.SetInterspersed(!f.wraps)
+	declared := c.flags()
+	for _, v := range []struct { // in the order of completions
+		name string
+		p    any
+	}{
+		{"jobs", &f.jobs}, {"demangle", &f.shown.Demangle}, {"inlines", &f.shown.Inlines},
+		{"prefix", &f.patch.Names.Prefixes}, {"enabled-prefix", &f.patch.Names.EnabledPrefixes}, {"symbol", &f.patch.Names.Symbols},
+		{"section", &f.section}, {"probe-object-prefix", &f.patch.ProbePrefix}, {"follow-thin", &f.follow},
+		{"return-thunk", &f.returnThunk}, {"layout", &f.layout}, {"json", &f.json},
+		{"output", &f.output}, {"output-dir", &f.outputDir}, {"asm", &f.asm}, {"dry-run", &f.dryRun}, {"verbose", &f.verbose},
+		{"no-records", &f.patch.NoRecords}, {"drop-relocations", &f.patch.DropRelocations},
+		{"stapsdt", &f.patch.Stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
+		{"semaphores", &f.semaphores}, {"prototypes", &f.prototypes},
+		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
+		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
+		{"baseline", &f.baseline}, {"write-baseline", &f.writeBaseline}, {"format", &f.format},
+		{"pid", &f.pid}, {"core", &f.core}, {"system", &f.system},
+		{"provider", &f.probes.Provider}, {"module", &f.probes.Module}, {"function", &f.probes.Function}, {"name", &f.probes.Name},
+	} {
+		if i := slices.IndexFunc(declared, func(o *option) bool { return o.name == v.name }); i >= 0 {
+			declared[i].define(set, v.p)
+		}
+	}
+	return f
 }
 
 // ownThunk is the value of --return-thunk without one. No symbol has this name.
 const ownThunk = "*"
 
-// defineNames defines the flags that say what stubs, probe objects and records
-// are called.
-func (f *flags) defineNames() {
-	defineStubNames(f.FlagSet, &f.patch.Names)
-	sectionOption.string(f.FlagSet, &f.section, "")
-	probePrefixOption.string(f.FlagSet, &f.patch.ProbePrefix, defaultProbePrefix)
-	followOption.bool(f.FlagSet, &f.follow)
-}
-
-// defaultProbePrefix is what the names of probe objects begin with.
-const defaultProbePrefix = "sdt_"
-
-// defineStubNames defines the flags that say what stubs are called.
-func defineStubNames(f *pflag.FlagSet, n *patch.Names) {
-	*n = patch.DefaultNames()
-	prefixOption.list(f, &n.Prefixes)
-	enabledPrefixOption.list(f, &n.EnabledPrefixes)
-	symbolOption.list(f, &n.Symbols)
-}
-
-// checkStubNames checks what defineStubNames has defined.
-func checkStubNames(n *patch.Names) error {
-	for _, s := range slices.Concat(n.Prefixes, n.EnabledPrefixes, n.Symbols) {
-		if s == "" {
-			return usagef("an empty prefix or symbol would match every name")
-		}
+// checkStubNames checks the names of stubs.
+func (f *flags) checkStubNames() error {
+	if n := &f.patch.Names; slices.Contains(slices.Concat(n.Prefixes, n.EnabledPrefixes, n.Symbols), "") {
+		return usagef("an empty prefix or symbol would match every name")
 	}
 	return nil
 }
 
-// checkNames checks what defineNames has defined, and that there are files.
+// checkNames checks what names stubs, probe objects and the output, and that there are files.
 func (f *flags) checkNames() error {
-	if err := checkStubNames(&f.patch.Names); err != nil {
+	if err := f.checkStubNames(); err != nil {
 		return err
 	}
 	if f.patch.ReturnThunk.Own = f.returnThunk == ownThunk; !f.patch.ReturnThunk.Own {
@@ -121,68 +127,42 @@ func checkOutput(path string) error {
 	return nil
 }
 
-// convertFlags adds those that only convert has.
-func convertFlags(f *pflag.FlagSet) *flags {
-	values := newFlags(f)
-	outputOption.string(f, &values.output, "")
-	outputDirOption.string(f, &values.outputDir, "")
-	dryRunOption.bool(f, &values.dryRun)
-	verboseOption.bool(f, &values.verbose)
-	values.defineRecords()
-	return values
-}
-
-// defineRecords defines the flags that say what a conversion records.
-func (f *flags) defineRecords() {
-	noRecordsOption.bool(f.FlagSet, &f.patch.NoRecords)
-	dropRelocationsOption.bool(f.FlagSet, &f.patch.DropRelocations)
-	stapsdtOption.bool(f.FlagSet, &f.patch.Stapsdt)
-	noStapsdtOption.bool(f.FlagSet, &f.noStapsdt)
-	dtraceOption.bool(f.FlagSet, &f.patch.DTrace)
-	semaphoresOption.string(f.FlagSet, &f.semaphores, patch.Tested.String())
-	prototypesOption.string(f.FlagSet, &f.prototypes, "")
+// parseLayout reads the layout of records. Without a flag for it, the target of each object chooses.
+func (f *flags) parseLayout() (err error) {
+	f.patch.AutoLayout = !f.Changed("layout") && !f.Changed("section")
+	if f.patch.Layout, err = linkerset.ParseLayout(f.layout, f.section); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // validate checks a command line that was parsed, and completes what it says.
-func (f *flags) validate() (*settings, error) {
-	layout, err := linkerset.ParseLayout(f.layout, f.section)
-	if err != nil {
-		return nil, usageError{err}
+func (f *flags) validate() error {
+	f.files = f.Args()
+	if err := cmp.Or(f.parseLayout(), f.checkNames()); err != nil {
+		return err
 	}
-	f.patch.Layout, f.files = layout, f.Args()
-	f.chooseByTarget()
-	if err := f.checkNames(); err != nil {
-		return nil, err
-	}
+	// A layout or a name of sections is for a reader of records, who needs no notes.
+	f.patch.AutoStapsdt = f.patch.AutoLayout && !f.Changed("stapsdt") && !f.noStapsdt && !f.patch.NoRecords
 	switch {
 	case f.jobs < 1:
-		return nil, usagef("--jobs %d is less than 1", f.jobs)
+		return usagef("--jobs %d is less than 1", f.jobs)
 	case f.Changed("output-dir") && f.outputDir == "":
-		return nil, usagef("the output directory has no name")
+		return usagef("the output directory has no name")
 	case f.output != "" && f.outputDir != "":
-		return nil, usagef("-o and --output-dir exclude each other")
+		return usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
-		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
+		return usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
 	case f.Changed("prototypes") && !f.patch.MayHaveNotes():
-		return nil, usagef("--prototypes is of no use without --stapsdt or --dtrace")
+		return usagef("--prototypes is of no use without --stapsdt or --dtrace")
 	case f.Changed("semaphores") && !f.patch.Stapsdt && !f.patch.AutoStapsdt:
-		return nil, usagef("--semaphores is of no use without --stapsdt")
+		return usagef("--semaphores is of no use without --stapsdt")
 	case f.noStapsdt && f.patch.Stapsdt:
-		return nil, usagef("--stapsdt and --no-stapsdt exclude each other")
+		return usagef("--stapsdt and --no-stapsdt exclude each other")
 	case f.json && f.verbose:
-		return nil, usagef("--json and -v exclude each other")
+		return usagef("--json and -v exclude each other")
 	}
-	if err := f.chooseSemaphores(); err != nil {
-		return nil, err
-	}
-	return &f.settings, f.readPrototypes()
-}
-
-// chooseByTarget leaves to the target of each object what no flag says. A layout or a name of
-// sections is for a reader of records, who needs no notes.
-func (f *flags) chooseByTarget() {
-	f.patch.AutoLayout = !f.Changed("layout") && !f.Changed("section")
-	f.patch.AutoStapsdt = f.patch.AutoLayout && !f.Changed("stapsdt") && !f.noStapsdt && !f.patch.NoRecords
+	return cmp.Or(f.chooseSemaphores(), f.readPrototypes())
 }
 
 // chooseSemaphores says which semaphores there are, where there are notes.
@@ -209,4 +189,12 @@ func (f *flags) readPrototypes() error {
 	defer file.Close()
 	f.patch.Prototypes, err = patch.ReadPrototypes(file, f.prototypes)
 	return err
+}
+
+// conversion are the options of a conversion of so many files.
+func (f *flags) conversion(files int) convert.Options {
+	return convert.Options{
+		Patch: f.patch, Jobs: f.jobs, Files: files,
+		FollowThin: f.follow, DryRun: f.dryRun, Verbose: f.verbose, Manifest: f.json,
+	}
 }

@@ -1,53 +1,35 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 
-	"github.com/spf13/pflag"
-
+	"sdtconvert/internal/emit/records"
+	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
-	"sdtconvert/linkerset"
 )
 
-// generator is what the commands have in common that make one file of many
-// objects, which they leave alone: stubs and sites.
-type generator struct {
-	*flags
-	asm bool
-}
+// The commands stubs and sites make one file of many objects, which they leave alone.
 
-// generatorFlags defines their flags.
-func generatorFlags(f *pflag.FlagSet, output, asm *option) *generator {
-	g := &generator{flags: &flags{FlagSet: f, layout: linkerset.Pairs.String()}}
-	g.defineNames()
-	output.string(f, &g.output, "")
-	asm.bool(f, &g.asm)
-	return g
-}
-
-// validate checks a command line that was parsed, and completes what it says.
-func (g *generator) validate() error {
-	g.files = g.Args()
-	if err := g.checkNames(); err != nil {
+// validateGenerated checks a command line of theirs that was parsed, and completes what it says.
+func (f *flags) validateGenerated() (err error) {
+	f.files = f.Args()
+	if err := cmp.Or(f.checkNames(), f.parseLayout()); err != nil {
 		return err
 	}
-	layout, err := linkerset.ParseLayout(g.layout, g.section)
-	if err != nil {
-		return usageError{err}
-	}
-	g.patch.Layout, g.patch.AutoLayout = layout, !g.Changed("layout") && !g.Changed("section")
-	g.files, err = input.Distinct(g.files)
+	f.files, err = input.Distinct(f.files)
 	return err
 }
 
 // eachObject opens the objects, and perhaps shared libraries, one after the other,
 // and reports the errors of all. Files that are neither and hold no probes are passed
 // over.
-func (p *program) eachObject(g *generator, shared bool, work func(o *input.Object) error) (failed bool) {
-	link := &input.Link{Options: input.Options{FollowThin: g.follow}, Names: g.patch.Names, Shared: shared}
-	for _, file := range g.files {
+func (p *program) eachObject(f *flags, shared bool, work func(o *input.Object) error) (failed bool) {
+	link := &input.Link{Options: input.Options{FollowThin: f.follow}, Names: f.patch.Names, Shared: shared}
+	for _, file := range f.files {
 		link.Each(file, work, func(err error) {
 			failed = true
 			message.Error(p.Stderr, err)
@@ -57,9 +39,9 @@ func (p *program) eachObject(g *generator, shared bool, work func(o *input.Objec
 }
 
 // isOutput reports whether a file is what will be written.
-func (g *generator) isOutput(src *input.Source) bool {
-	info, err := os.Stat(g.output)
-	return g.output != "" && err == nil && os.SameFile(info, src.File.Info)
+func (f *flags) isOutput(src *input.Source) bool {
+	info, err := os.Stat(f.output)
+	return f.output != "" && err == nil && os.SameFile(info, src.File.Info)
 }
 
 // errIsOutput returns the error for an input that is the output.
@@ -68,10 +50,130 @@ func errIsOutput(name string) error {
 }
 
 // writeOutput writes what was made.
-func (p *program) writeOutput(g *generator, data []byte) error {
-	if g.output == "" {
+func (p *program) writeOutput(f *flags, data []byte) error {
+	if f.output == "" {
 		_, err := p.Stdout.Write(data)
 		return err
 	}
-	return p.files.New(g.output, data)
+	return p.files.New(f.output, data)
+}
+
+// The flags of stubs that no other command has.
+var (
+	stubsOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
+		help: "write to OUT; if it is one of the files, it must be the output of an earlier run, and is skipped",
+		manual: `Write to {out}.
+If that is one of the files, it must be the output of an earlier run, and is skipped.`}
+	stubsAsmOption = &option{name: "asm",
+		help:   "write assembly, to standard output if there is no -o",
+		manual: `Write assembly for GNU's and clang's assemblers, to standard output if there is no -o.`}
+)
+
+// stubsCommand writes what a link still needs.
+var stubsCommand = &command{
+	name: "stubs", synopsis: "stubs -o OUT FILE...", brief: "write what a link of objects lacks: probe objects and stubs",
+	usage: []string{"sdtconvert stubs -o OUT [flags] FILE...", "sdtconvert stubs --asm [-o OUT] [flags] FILE..."},
+	text: `Writes the object that a link of these objects lacks: a probe object, with its
+provider, for each probe that they use and none of them defines, and, for objects
+that are linked without conversion, stubs that do nothing, or return 0. All
+definitions are weak. Shared libraries among the files are read for what they define.`,
+	groups: []group{{
+		manual:  "stubs",
+		options: []*option{stubsOutputOption, stubsAsmOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, sectionOption, probePrefixOption, followOption,
+		},
+	}},
+	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
+	run:  (*program).stubs,
+}
+
+// stubs writes what a link still needs.
+func (p *program) stubs(f *flags, _ []string) (bool, error) {
+	if err := f.validateGenerated(); err != nil {
+		return false, err
+	}
+	if f.output == "" && !f.asm {
+		return false, usagef("-o is missing: it names the object to write; --asm writes assembly to standard output")
+	}
+	need := stubs.New(stubs.Options{
+		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, Thunk: f.patch.ReturnThunk, Layouts: f.patch.Layout.Candidates(),
+	})
+	failed := p.eachObject(f, true, func(o *input.Object) error {
+		if f.isOutput(o.Source) {
+			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
+				return err
+			}
+			return errIsOutput(o.Name)
+		}
+		return need.Add(o.Object, o.Machine)
+	})
+	if failed {
+		return true, nil
+	}
+	write := need.Object
+	if f.asm {
+		write = need.Source
+	}
+	data, err := write()
+	if err != nil {
+		return false, err
+	}
+	return false, p.writeOutput(f, data)
+}
+
+// The flags of sites that no other command has.
+var (
+	sitesOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
+		help:   "write to OUT instead of standard output",
+		manual: `Write to {out} instead of standard output.`}
+	sitesAsmOption = &option{name: "asm",
+		help: "write assembly; there is no other form",
+		manual: `Write assembly.
+There is no other form.`}
+)
+
+// sitesCommand writes the records of objects as assembly.
+var sitesCommand = &command{
+	name: "sites", synopsis: "sites --asm FILE...", brief: "write the records of objects as assembly, and leave the objects unchanged",
+	usage: []string{"sdtconvert sites --asm [-o OUT] [flags] FILE..."},
+	text: `Writes the records that convert would make of these objects as assembly, and
+leaves the objects unchanged: for kernels that patch their sites themselves. Give all
+objects of a link. A record names its site by a global function of its section
+and the distance from there; if that is impossible, the site is refused.`,
+	groups: []group{{
+		manual:  "sites",
+		options: []*option{sitesAsmOption, sitesOutputOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, layoutOption, sectionOption, probePrefixOption, followOption,
+		},
+	}},
+	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
+	run:  (*program).sites,
+}
+
+// sites writes the records of objects as assembly, and leaves the objects unchanged.
+func (p *program) sites(f *flags, _ []string) (bool, error) {
+	if err := f.validateGenerated(); err != nil {
+		return false, err
+	}
+	if !f.asm {
+		return false, usagef("sites can only be written as assembly; give --asm")
+	}
+	list := records.New(f.patch)
+	failed := p.eachObject(f, false, func(o *input.Object) error {
+		if f.isOutput(o.Source) {
+			return errIsOutput(o.Name)
+		}
+		return list.Add(o.Object, o.Machine)
+	})
+	if failed {
+		return true, nil
+	}
+	data, errs := list.Source()
+	if len(errs) > 0 {
+		message.Error(p.Stderr, errors.Join(errs...))
+		return true, nil
+	}
+	return false, p.writeOutput(f, data)
 }

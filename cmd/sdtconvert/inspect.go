@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spf13/pflag"
-
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
@@ -27,42 +25,31 @@ conversion.`,
 			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption, followOption,
 		},
 	}},
-	after: func() string { return "Colour is used on a terminal unless NO_COLOR is set." },
+	after: "Colour is used on a terminal unless NO_COLOR is set.",
 	exit:  "0 success, 1 something was wrong with a file, or it holds a site that cannot be converted, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		flags := newFlags(f)
-		return func([]string) (bool, error) { return p.inspect(flags) }
-	},
+	run:   (*program).inspect,
 }
 
 // inspect shows what is in objects.
-func (p *program) inspect(f *flags) (bool, error) {
-	s, err := f.validate()
-	if err != nil {
+func (p *program) inspect(f *flags, _ []string) (bool, error) {
+	if err := f.validate(); err != nil {
 		return false, err
 	}
 	colour := isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
-	return p.runAll(s, func(file string) *result {
-		i := &inspector{settings: s, colour: colour}
-		return i.file(file)
+	return p.runAll(f, func(file string) *convert.Result {
+		i := &inspector{flags: f, colour: colour}
+		if err := i.each(file); err != nil {
+			i.fail(i.begin(file), err)
+		}
+		return &i.Result
 	})
 }
 
 // inspector shows one file.
 type inspector struct {
-	*settings
-	colour   bool
-	out      bytes.Buffer // text for standard output
-	messages bytes.Buffer // for standard error
-	failed   bool
-	objects  []*manifest.Object
-}
-
-func (i *inspector) file(path string) *result {
-	if err := i.each(path); err != nil {
-		i.fail(i.begin(path), err)
-	}
-	return &result{lines: i.out.Bytes(), messages: i.messages.Bytes(), failed: i.failed, objects: i.objects}
+	*flags
+	convert.Result
+	colour bool
 }
 
 // each shows an object, or all members of an archive.
@@ -80,14 +67,14 @@ func (i *inspector) each(path string) error {
 func (i *inspector) begin(name string) *manifest.Object {
 	object := manifest.New(name)
 	if i.json {
-		i.objects = append(i.objects, object)
+		i.Objects = append(i.Objects, object)
 	}
 	return object
 }
 
 func (i *inspector) fail(object *manifest.Object, err error) {
-	i.failed = true
-	message.Error(&i.messages, err)
+	i.Failed = true
+	message.Error(&i.Messages, err)
 	object.Status = manifest.Failed
 	object.Errors = append(object.Errors, err.Error())
 }
@@ -109,7 +96,7 @@ func (i *inspector) object(src *input.Source, object *manifest.Object) error {
 		i.fail(object, err)
 	}
 	for _, err := range found.Warnings {
-		message.Warning(&i.messages, err)
+		message.Warning(&i.Messages, err)
 	}
 	if !i.json {
 		i.print(found)
@@ -117,7 +104,7 @@ func (i *inspector) object(src *input.Source, object *manifest.Object) error {
 	return nil
 }
 
-func (i *inspector) printNone(name string) { message.Line(&i.out, "%s: no probes", name) }
+func (i *inspector) printNone(name string) { message.Line(&i.Lines, "%s: no probes", name) }
 
 // print shows the sites of an object: a table of them, with the instructions
 // and the record below each line.
@@ -126,15 +113,16 @@ func (i *inspector) print(found *manifest.Inspection) {
 		i.printNone(found.File)
 		return
 	}
-	message.Line(&i.out, "%s: %s, %s", found.File, found.MachineName(), message.Plural(len(found.Sites), "site"))
-	widths := cells(tableHead).widths(nil)
+	message.Line(&i.Lines, "%s: %s, %s", found.File, found.MachineName(), message.Plural(len(found.Sites), "site"))
+	widths := make([]int, len(tableHead))
+	cells(tableHead).widen(widths)
 	for k := range found.Sites {
-		widths = row(&found.Sites[k]).widths(widths)
+		row(&found.Sites[k]).widen(widths)
 	}
-	i.out.WriteString(i.paint("1", cells(tableHead).line(widths)))
+	i.Lines.WriteString(i.paint("1", cells(tableHead).line(widths)))
 	for k := range found.Sites {
 		site := &found.Sites[k]
-		i.out.WriteString(i.paint(stateColour(site.State), row(site).line(widths)))
+		i.Lines.WriteString(i.paint(stateColour(site.State), row(site).line(widths)))
 		i.printDetails(found, site)
 	}
 }
@@ -151,27 +139,20 @@ func row(site *manifest.Site) cells {
 		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
 }
 
-// widths returns the widths of columns that have room for these cells too, in runes.
-func (c cells) widths(w []int) []int {
-	if w == nil {
-		w = make([]int, len(c))
-	}
+// widen makes room in columns of the given widths, in runes, for these cells too.
+func (c cells) widen(widths []int) {
 	for i, text := range c {
-		w[i] = max(w[i], utf8.RuneCountInString(text))
+		widths[i] = max(widths[i], utf8.RuneCountInString(text))
 	}
-	return w
 }
 
 // line returns the text of the line, without spaces at its end.
 func (c cells) line(widths []int) string {
 	var b strings.Builder
 	for i, text := range c {
-		b.WriteString("  " + text)
-		if i < len(c)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
-		}
+		fmt.Fprintf(&b, "  %-*s", widths[i], text)
 	}
-	return b.String() + "\n"
+	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
 // stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).
@@ -194,7 +175,7 @@ func (i *inspector) paint(colour, line string) string {
 
 func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site) {
 	detail := func(name, format string, args ...any) {
-		message.Line(&i.out, "      %-7s "+format, append([]any{name}, args...)...)
+		message.Line(&i.Lines, "      %-7s "+format, append([]any{name}, args...)...)
 	}
 	code := func(name string, code manifest.Code) {
 		if len(code) > 0 {

@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/ld"
+	"sdtconvert/internal/process"
 	"sdtconvert/internal/responsefile"
 )
 
@@ -58,32 +58,26 @@ link), it runs the next one of that name along PATH.`,
 		options:   []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},
-	after: func() string {
-		return `Environment:
+	after: `Environment:
     SDTCONVERT=off          only run the linker (also 0, no, false)
     SDTCONVERT_LD           the linker to run
-    SDTCONVERT_FLAGS        the flags above, under the name of a linker`
-	},
-	exit: "the linker's, also if a signal ends it; 1 something was wrong with an input, and nothing was linked, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		flags := linkerFlags(f)
-		return func(args []string) (bool, error) { return false, p.runLinker(flags, args) }
-	},
+    SDTCONVERT_FLAGS        the flags above, under the name of a linker`,
+	exit:    "the linker's, also if a signal ends it; 1 something was wrong with an input, and nothing was linked, 2 the command line is wrong.",
+	run:     (*program).runLinker,
 	wrapped: "the linker's arguments",
 }
 
-// linkerName reports whether the program was called by the name of a linker.
-func linkerName(program string) (name string, ok bool) {
-	name = strings.TrimSuffix(filepath.Base(program), ".exe")
+// isLinker reports whether the program was called by the name of a linker.
+func isLinker(name string) bool {
 	if strings.HasPrefix(name, "sdtconvert") {
-		return "", false
+		return false
 	}
 	for _, part := range []string{name, name[strings.LastIndex(name, "-ld")+1:]} {
 		if part == "ld" || strings.HasPrefix(part, "ld.") {
-			return name, true
+			return true
 		}
 	}
-	return name, name == "mold"
+	return name == "mold"
 }
 
 // runAsLinker is the program under the name of a linker.
@@ -97,9 +91,8 @@ func (p *program) runAsLinker(name string, args []string) int {
 
 // environFlags returns the flags of the environment, which are those of ld: one variable is
 // for the linker and for the compiler of a build.
-func (p *program) environFlags() (*linkFlags, error) {
-	f := linkerFlags(newFlagSet("ld"))
-	f.SetInterspersed(false)
+func (p *program) environFlags() (*flags, error) {
+	f := newFlags(ldCommand, pflag.NewFlagSet("ld", pflag.ContinueOnError))
 	off, err := p.isOff()
 	if err != nil {
 		return nil, err
@@ -138,48 +131,18 @@ func (p *program) isOff() (bool, error) {
 }
 
 // runLinker is `sdtconvert ld`.
-func (p *program) runLinker(f *linkFlags, args []string) error {
+func (p *program) runLinker(f *flags, args []string) (bool, error) {
 	if err := f.validateLinker(); err != nil {
-		return err
+		return false, err
 	}
 	if f.ArgsLenAtDash() != 0 {
-		return usagef("missing -- before the linker's arguments: write sdtconvert ld -- ARGUMENT...")
+		return false, usagef("missing -- before the linker's arguments: write sdtconvert ld -- ARGUMENT...")
 	}
-	if status := p.link(f, "ld", args); status != exitOK {
-		return &statusError{status: status}
-	}
-	return nil
+	return false, &statusError{status: p.link(f, "ld", args)}
 }
 
-// linkFlags are the flags of a linker wrapper.
-type linkFlags struct {
-	*flags
-	linker      string
-	inPlace     bool
-	noStubs     bool
-	noUndefined bool
-}
-
-// wrapperFlags defines the flags of what runs a linker or a compiler.
-func wrapperFlags(f *pflag.FlagSet) *flags {
-	values := newConversionFlags(f)
-	values.wraps = true
-	values.defineRecords()
-	wrapperVerboseOption.bool(f, &values.verbose)
-	return values
-}
-
-func linkerFlags(f *pflag.FlagSet) *linkFlags {
-	values := &linkFlags{flags: wrapperFlags(f)}
-	linkerOption.string(f, &values.linker, "")
-	inPlaceOption.bool(f, &values.inPlace)
-	noStubsOption.bool(f, &values.noStubs)
-	noUndefinedOption.bool(f, &values.noUndefined)
-	return values
-}
-
-func (f *linkFlags) validateLinker() error {
-	if _, err := f.validate(); err != nil {
+func (f *flags) validateLinker() error {
+	if err := f.validate(); err != nil {
 		return err
 	}
 	if f.Changed("linker") && f.linker == "" {
@@ -189,15 +152,23 @@ func (f *linkFlags) validateLinker() error {
 }
 
 // link runs the real linker, and returns its exit status, or does not return.
-func (p *program) link(f *linkFlags, name string, args []string) int {
+func (p *program) link(f *flags, name string, args []string) int {
+	return p.wrap(func(off bool) (process.Status, error) {
+		return ld.Run(p.Process, ld.Options{
+			Convert: f.conversion(0), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
+			NoUndefinedProbes: f.noUndefined,
+		}, name, args)
+	})
+}
+
+// wrap runs a linker or a compiler, off where nothing is converted. It returns the exit status, or
+// does not return.
+func (p *program) wrap(run func(off bool) (process.Status, error)) int {
 	off, err := p.isOff()
 	if err != nil {
 		return p.report(err)
 	}
-	status, err := ld.Run(p.Process, ld.Options{
-		Convert: f.conversion(0), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
-		NoUndefinedProbes: f.noUndefined,
-	}, name, args)
+	status, err := run(off)
 	if err != nil {
 		p.report(err)
 		return exitFailed

@@ -8,8 +8,8 @@ func TestLinkerName(t *testing.T) {
 		"x86_64-linux-gnu-ld": "x86_64-linux-gnu-ld", "/x/aarch64-linux-gnu-ld.bfd": "aarch64-linux-gnu-ld.bfd",
 		"sdtconvert": "", "/usr/bin/sdtconvert": "", "sdtconvert-ld": "", "sdtconvert.test": "", "ldd": "", "x-ldap": "", "build": "", "": "",
 	} {
-		name, ok := linkerName(program)
-		if ok != (want != "") || ok && name != want {
+		name := programName(program)
+		if ok := isLinker(name); ok != (want != "") || ok && name != want {
 			t.Errorf("%s: %q, %v", program, name, ok)
 		}
 	}

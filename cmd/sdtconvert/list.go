@@ -7,29 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
-
-// listSettings are what the flags of list say.
-type listSettings struct {
-	listing.Options
-	verbose         bool
-	json            bool
-	pid             int
-	core            string
-	system          bool
-	jobs            int // threads, for system
-	layout, section string
-	files           []string // unless pid, core or system is given
-}
 
 // The flags of list that no other command has.
 var (
@@ -94,99 +78,81 @@ records or notes of, each with the function that holds its sites, as dtrace -l d
 		{title: "How functions are shown", manual: "list and resolve", options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		s := listFlags(f)
-		return func(args []string) (bool, error) { return p.list(s, f.Changed("pid"), args) }
-	},
+	run:  (*program).list,
 }
 
 // list lists the probes of images and processes.
-func (p *program) list(s *listSettings, process bool, args []string) (bool, error) {
-	if err := s.validate(process, args); err != nil {
+func (p *program) list(f *flags, args []string) (bool, error) {
+	o, err := f.listOptions(args)
+	if err != nil {
 		return false, err
 	}
-	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	out := &listPrinter{listSettings: s, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}}
-	if s.pid != 0 {
-		return out.close(listing.Process(s.pid, &s.Options, out.print))
+	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}}
+	switch {
+	case f.pid != 0:
+		err = listing.Process(f.pid, o, out.print)
+	case f.core != "":
+		err = listing.Core(f.core, o, out.print)
+	case f.system:
+		out.unread, err = listing.System(o, f.jobs, out.print)
 	}
-	if s.core != "" {
-		return out.close(listing.Core(s.core, &s.Options, out.print))
+	for _, file := range f.files {
+		listing.File(file, o, out.print)
 	}
-	if s.system {
-		unread, err := listing.System(&s.Options, s.jobs, out.print)
-		out.unread = unread
-		return out.close(err)
-	}
-	for _, file := range s.files {
-		listing.File(file, &s.Options, out.print)
-	}
-	return out.close(nil)
+	return out.close(err)
 }
 
-// listFlags defines the flags of list.
-func listFlags(f *pflag.FlagSet) *listSettings {
-	s := &listSettings{jobs: runtime.GOMAXPROCS(0)}
-	defineShown(f, &s.Options.Options)
-	listVerboseOption.bool(f, &s.verbose)
-	listJSONOption.bool(f, &s.json)
-	listPIDOption.int(f, &s.pid, 0)
-	listCoreOption.string(f, &s.core, "")
-	listSystemOption.bool(f, &s.system)
-	providerGlobOption.string(f, &s.Filter.All.Provider, "")
-	moduleOption.string(f, &s.Filter.All.Module, "")
-	functionOption.string(f, &s.Filter.All.Function, "")
-	nameOption.string(f, &s.Filter.All.Name, "")
-	listLayoutOption.string(f, &s.layout, "")
-	sectionOption.string(f, &s.section, "")
-	defineStubNames(f, &s.Names)
-	probePrefixOption.string(f, &s.ProbePrefix, defaultProbePrefix)
-	followOption.bool(f, &s.FollowThin)
-	return s
-}
-
-// validate checks a command line that was parsed, of a process or images.
-func (s *listSettings) validate(process bool, args []string) (err error) {
-	if err := checkStubNames(&s.Names); err != nil {
-		return err
+// listOptions checks a command line that was parsed, of a process or images.
+func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
+	f.shown.Lines = f.verbose || f.json
+	o = &listing.Options{
+		Options: f.shown, Semaphores: f.shown.Lines, Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow,
+		Filter: listing.Filter{All: f.probes},
 	}
-	if err := s.Filter.All.Compile(); err != nil {
-		return usageError{err}
+	if err := f.checkStubNames(); err != nil {
+		return nil, err
 	}
-	if s.Filter.Alternatives, s.files, err = splitProbes(args); err != nil {
-		return usageError{err}
+	if err := o.Filter.All.Compile(); err != nil {
+		return nil, usageError{err}
 	}
-	if s.Layouts, err = listedLayouts(s.layout, s.section); err != nil {
-		return usageError{err}
+	if o.Filter.Alternatives, f.files, err = splitProbes(args); err != nil {
+		return nil, usageError{err}
 	}
-	s.Lines = s.verbose || s.json
-	s.Semaphores = s.Lines
+	layout := ""
+	if f.Changed("layout") {
+		layout = f.layout
+	}
+	if o.Layouts, err = listedLayouts(layout, f.section); err != nil {
+		return nil, usageError{err}
+	}
+	process := f.Changed("pid")
 	var whole []string // flags that take the place of files
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"--pid", process}, {"--core", s.core != ""}, {"--system", s.system}} {
+	}{{"--pid", process}, {"--core", f.core != ""}, {"--system", f.system}} {
 		if flag.given {
 			whole = append(whole, flag.name)
 		}
 	}
 	switch {
-	case process && s.pid <= 0:
-		return usagef("--pid %d is not a process", s.pid)
+	case process && f.pid <= 0:
+		err = usagef("--pid %d is not a process", f.pid)
 	case len(whole) > 1:
-		return usagef("%s and %s exclude each other", whole[0], whole[1])
-	case len(whole) > 0 && len(s.files) > 0:
-		return usagef("%s takes no files, and %s is given", whole[0], s.files[0])
-	case len(whole) == 0 && len(s.files) == 0:
-		return usagef("no file is given")
-	case s.json && s.verbose:
-		return usagef("--json and -v exclude each other")
-	case s.ProbePrefix == "":
-		return usagef("the prefix of probe objects is empty")
-	case s.Inlines && !s.Lines:
-		return usagef("--inlines is of no use without -v or --json")
+		err = usagef("%s and %s exclude each other", whole[0], whole[1])
+	case len(whole) > 0 && len(f.files) > 0:
+		err = usagef("%s takes no files, and %s is given", whole[0], f.files[0])
+	case len(whole) == 0 && len(f.files) == 0:
+		err = usagef("no file is given")
+	case f.json && f.verbose:
+		err = usagef("--json and -v exclude each other")
+	case o.ProbePrefix == "":
+		err = usagef("the prefix of probe objects is empty")
+	case o.Inlines && !o.Lines:
+		err = usagef("--inlines is of no use without -v or --json")
 	}
-	return nil
+	return o, err
 }
 
 // listedLayouts are those that --layout and --section ask for; without --layout
@@ -222,7 +188,7 @@ func splitProbes(args []string) (patterns []listing.Pattern, files []string, err
 
 // listPrinter prints listings as dtrace -l does, or as one JSON document.
 type listPrinter struct {
-	*listSettings
+	*flags
 	w, stderr io.Writer
 	listings  []*listing.Listing // for JSON
 	unread    []listing.Unread

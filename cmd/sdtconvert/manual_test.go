@@ -245,10 +245,11 @@ func TestFlagsAreDeclared(t *testing.T) {
 				}
 			}
 		}
-		f := newFlagSet(c.name)
-		c.define(newProgram(nil), f)
+		f := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
+		newFlags(c, f)
 		f.VisitAll(func(flag *pflag.Flag) { defined = append(defined, flag.Name) })
 		slices.Sort(declared)
+		slices.Sort(defined)
 		expect.Equal(t, declared, defined, "%s: flags that are declared (-) and defined (+)", c.name)
 	}
 }
@@ -273,7 +274,7 @@ func TestProviderFlagsAreDeclared(t *testing.T) {
 		}
 	}
 	for _, letter := range valueOptions + flagOptions {
-		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after(), "-"+string(letter)+",") {
+		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after, "-"+string(letter)+",") {
 			t.Errorf("-%c is not declared", letter)
 		}
 	}

@@ -56,23 +56,29 @@ const (
 	completeDirectory
 )
 
-// bool defines a flag that takes no value.
-func (o *option) bool(f *pflag.FlagSet, p *bool) { f.BoolVarP(p, o.name, o.letter, false, o.help) }
-
-// string defines a flag with a text.
-func (o *option) string(f *pflag.FlagSet, p *string, value string) {
-	f.StringVarP(p, o.name, o.letter, value, o.help)
-}
-
-// int defines a flag with a number.
-func (o *option) int(f *pflag.FlagSet, p *int, value int) {
-	*p = value
-	f.VarP((*number)(p), o.name, o.letter, o.help)
-}
-
-// list defines a flag that may be repeated. Its first use replaces the default.
-func (o *option) list(f *pflag.FlagSet, p *[]string) {
-	f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
+// define defines the flag in a set. What p points to has the default and then the value: a bool, a
+// string, a number, or strings for a flag that may be repeated.
+func (o *option) define(f *pflag.FlagSet, p any) {
+	switch p := p.(type) {
+	case *bool:
+		f.BoolVarP(p, o.name, o.letter, *p, o.help)
+	case *string:
+		f.StringVarP(p, o.name, o.letter, *p, o.help)
+	case *int:
+		f.FuncP(o.name, o.letter, o.help, func(s string) error { // pflag's own shows the error of package strconv
+			v, err := strconv.ParseInt(s, 0, strconv.IntSize) // 0x10 too, as pflag
+			if err != nil {
+				return errors.New("want a whole number")
+			}
+			*p = int(v)
+			return nil
+		})
+	case *[]string:
+		f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
+	}
+	if o.optional {
+		f.Lookup(o.name).NoOptDefVal = ownThunk
+	}
 }
 
 // takesValue reports whether the word after the flag is its value.
@@ -90,26 +96,6 @@ func (o *option) spelled() string {
 	}
 	return "--" + o.name
 }
-
-// number is the value of a flag that takes a whole number. pflag's own shows the error of
-// package strconv.
-type number int
-
-// Set reads a number.
-func (n *number) Set(s string) error {
-	v, err := strconv.ParseInt(s, 0, strconv.IntSize) // 0x10 too, as pflag
-	if err != nil {
-		return errors.New("want a whole number")
-	}
-	*n = number(v)
-	return nil
-}
-
-// String returns the number in decimal.
-func (n *number) String() string { return strconv.Itoa(int(*n)) }
-
-// Type returns the name of the type.
-func (n *number) Type() string { return "int" }
 
 // repeated is the value of a flag that may be repeated. Its first use replaces the
 // default. pflag's own writes the default as CSV, which help does not show, and

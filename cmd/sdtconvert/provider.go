@@ -6,72 +6,54 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/header"
 	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider/preprocess"
+	"sdtconvert/internal/responsefile"
 )
-
-// dtraceName reports whether the program was called by the name of dtrace, with which
-// triplet before it.
-func dtraceName(program string) (triplet string, ok bool) {
-	name := strings.TrimSuffix(filepath.Base(program), ".exe")
-	triplet, ok = strings.CutSuffix(name, "dtrace")
-	if !ok || triplet == "" {
-		return "", ok
-	}
-	return strings.CutSuffix(triplet, "-")
-}
-
-// runAsDtrace is the program under the name of dtrace.
-func (p *program) runAsDtrace(triplet string, args []string) int {
-	_, err := p.makeProvider(args, triplet)
-	if err != nil {
-		return p.report(err)
-	}
-	return exitOK
-}
 
 // makeProvider makes the header or the object of provider files. The triplet is that in the
 // program's name, "" for none.
-func (p *program) makeProvider(args []string, triplet string) (failed bool, err error) {
+func (p *program) makeProvider(args []string, triplet string) error {
 	o, err := parseProviderOptions(args)
 	switch {
 	case err != nil:
-		return false, err
+		return err
 	case o.help:
-		return false, p.help([]string{"provider"})
+		_, err := p.help(nil, []string{"provider"})
+		return err
 	case o.version:
-		return false, p.version(nil)
+		_, err := p.version(nil, nil)
+		return err
 	}
-	if o.target == "" {
-		o.target = triplet
-	}
+	o.target = cmp.Or(o.target, triplet)
 	for _, warning := range o.warnings {
 		message.Warning(p.Stderr, warning)
 	}
 	if o.system, err = o.targetSystem(); err != nil {
-		return false, err
+		return err
 	}
 	var target *object.Target
 	if o.object { // whose system may be another
 		if target, err = p.objectTarget(o); err != nil {
-			return false, err
+			return err
 		}
 		o.system = target.System
 		if err := o.checkDefault(); err != nil {
-			return false, err
+			return err
 		}
 	}
 	providers, err := p.readProviders(o, target)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var data []byte
 	switch {
@@ -83,23 +65,16 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 		data, err = target.Write(providers, o.shared())
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
-	return false, p.files.New(o.output, data)
+	return p.files.New(o.output, data)
 }
 
 // targetSystem is the system that the command line names, or else the host's. Objects may
 // tell another. Stubs are the same everywhere.
 func (o *providerOptions) targetSystem() (object.System, error) {
-	name := runtime.GOOS
-	if o.target != "" {
-		name = o.target
-	}
-	system, err := object.ParseSystem(name)
-	if err != nil && o.header && o.stubs {
-		return object.Linux, nil
-	}
-	if err != nil {
+	system, err := object.ParseSystem(cmp.Or(o.target, runtime.GOOS))
+	if err != nil && (!o.header || !o.stubs) {
 		return system, &statusError{exitUsage, err}
 	}
 	return system, nil
@@ -142,10 +117,7 @@ func checkProviders(o *providerOptions, providers []*provider.Provider) error {
 	if dof {
 		faults = append(faults, provider.CheckDOF(providers)...)
 	}
-	if len(faults) > 0 {
-		return provider.Faults(faults)
-	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // isInput refuses an output that is an input.
@@ -198,15 +170,10 @@ func (p *program) objectTarget(o *providerOptions) (*object.Target, error) {
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, provider.Faults(faults)
+	if len(faults) == 0 && !t.Known() {
+		return t, p.nameTarget(t, o)
 	}
-	if !t.Known() {
-		if err := p.nameTarget(t, o); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
+	return t, errors.Join(faults...)
 }
 
 // nameTarget says what the object is for where no object tells: what the command line
@@ -215,7 +182,9 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 	words := slices.Concat(p.compilerWords(), o.machineFlags)
 	name := o.target
 	if name == "" {
-		name = p.compilerTarget(words)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+			name = p.preprocessor(o, preprocess.Target{}).Triplet(words)
+		}
 		system, err := object.ParseSystem(name)
 		if err != nil {
 			return &statusError{exitUsage, err}
@@ -224,11 +193,43 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 			t.System = system
 		}
 	}
-	if name == "" {
-		name = runtime.GOARCH
-	}
-	if err := t.Name(name, words); err != nil {
+	if err := t.Name(cmp.Or(name, runtime.GOARCH), words); err != nil {
 		return usageError{err}
 	}
 	return nil
+}
+
+// compilerWords are the compiler of the environment and its flags, nil where none is named.
+func (p *program) compilerWords() []string {
+	words := responsefile.Split([]byte(p.Getenv("CC")))
+	if len(words) == 0 {
+		return nil
+	}
+	return append(words, responsefile.Split([]byte(p.Getenv("CFLAGS")))...)
+}
+
+// preprocessor is the C preprocessor of a run, for what target says.
+func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *preprocess.Options {
+	return &preprocess.Options{
+		Process: p.Process, Program: o.cpp, Flags: o.cppFlags, Class: o.class(), Sysroot: o.sysroot, Quiet: o.quiet, Target: target,
+		Started: func(kill func()) {
+			p.watchSignals()
+			p.killChild.Store(&kill)
+		},
+	}
+}
+
+// preprocessTarget returns what files are preprocessed for. target is the object's, nil for a
+// header.
+func (o *providerOptions) preprocessTarget(target *object.Target) preprocess.Target {
+	t := preprocess.Target{Triplet: o.target, System: o.system}
+	name := cmp.Or(o.target, runtime.GOOS)
+	_, err := object.ParseSystem(name)
+	t.HasSystem = err == nil || target != nil
+	if target != nil {
+		t.ABI = target.ABI()
+	} else if o.target != "" {
+		t.ABI, _ = machines.Target(o.target)
+	}
+	return t
 }

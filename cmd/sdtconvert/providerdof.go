@@ -63,10 +63,7 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, provider.Faults(faults)
-	}
-	return set, nil
+	return set, errors.Join(faults...)
 }
 
 // patchDOF is how the objects are converted: the same, wherever the tree that is built is.
@@ -98,19 +95,11 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 	c := convert.New(convert.Options{
 		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
 	}, p.files)
-	var warnings message.Tally
-	failed := false
-	for _, path := range o.objects {
-		r := c.File(path, path)
-		p.Stderr.Write(r.Messages.Bytes())
-		warnings.Add(r.Warnings...)
-		failed = failed || r.Failed
-	}
-	warnings.Print(p.Stderr)
+	failed, err := p.runAll(&flags{jobs: 1, files: o.objects}, func(file string) *convert.Result { return c.File(file, file) })
 	if failed {
 		return errors.New(o.output + ": not written")
 	}
-	return nil
+	return err
 }
 
 // warnDOF says what does not work of what is made.

@@ -7,20 +7,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 )
-
-// resolveSettings are what the flags of resolve say.
-type resolveSettings struct {
-	locate.Options
-	json      bool
-	pid       int
-	file      string // unless pid is given
-	addresses []string
-}
 
 // The flags of resolve and list.
 var (
@@ -53,25 +42,31 @@ file, the load base, function+offset, and the source line; - is what is not know
 		{options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 an address is not in code, or something was wrong with a file, 2 the command line is wrong.",
-	define: func(p *program, f *pflag.FlagSet) runner {
-		s := resolveFlags(f)
-		return func(args []string) (bool, error) { return p.resolve(s, f.Changed("pid"), args) }
-	},
+	run:  (*program).resolve,
 }
 
 // resolve shows where addresses are.
-func (p *program) resolve(s *resolveSettings, process bool, args []string) (failed bool, err error) {
-	if err := s.validate(process, args); err != nil {
-		return false, err
+func (p *program) resolve(f *flags, args []string) (failed bool, err error) {
+	o := f.shown
+	o.Lines, o.Warn = true, func(err error) { message.Warning(p.Stderr, err) }
+	var space *locate.Space
+	switch {
+	case f.Changed("pid") && f.pid <= 0:
+		return false, usagef("--pid %d is not a process", f.pid)
+	case f.Changed("pid"):
+		space, err = locate.OpenProcess(f.pid, o)
+	case len(args) == 0:
+		return false, usagef("no image is given")
+	default:
+		space, err = locate.OpenFile(args[0], o)
+		args = args[1:]
 	}
-	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	space, err := s.open()
 	if err != nil {
 		return false, err
 	}
 	defer space.Close()
-	out := newResolvePrinter(p.Stdout, s.json)
-	err = s.each(p.Stdin, func(text string) error {
+	out := &resolvePrinter{w: bufio.NewWriterSize(p.Stdout, 64<<10), json: f.json, before: documentHead}
+	err = eachAddress(args, p.Stdin, func(text string) error {
 		a, err := locate.Find(space, text)
 		if err != nil {
 			failed = true
@@ -82,55 +77,17 @@ func (p *program) resolve(s *resolveSettings, process bool, args []string) (fail
 	return failed, errors.Join(err, out.close())
 }
 
-// resolveFlags defines the flags of resolve.
-func resolveFlags(f *pflag.FlagSet) *resolveSettings {
-	s := &resolveSettings{Options: locate.Options{Lines: true}}
-	defineShown(f, &s.Options)
-	resolveJSONOption.bool(f, &s.json)
-	resolvePIDOption.int(f, &s.pid, 0)
-	return s
-}
-
-// defineShown defines the flags that say how functions are shown.
-func defineShown(f *pflag.FlagSet, o *locate.Options) {
-	demangleOption.bool(f, &o.Demangle)
-	inlinesOption.bool(f, &o.Inlines)
-}
-
-// validate checks a command line that was parsed, of a process or an image.
-func (s *resolveSettings) validate(process bool, args []string) error {
-	s.addresses = args
-	if process {
-		if s.pid <= 0 {
-			return usagef("--pid %d is not a process", s.pid)
-		}
-		return nil
-	}
-	if len(s.addresses) == 0 {
-		return usagef("no image is given")
-	}
-	s.file, s.addresses = s.addresses[0], s.addresses[1:]
-	return nil
-}
-
-func (s *resolveSettings) open() (*locate.Space, error) {
-	if s.pid != 0 {
-		return locate.OpenProcess(s.pid, s.Options)
-	}
-	return locate.OpenFile(s.file, s.Options)
-}
-
-// each calls f with every address: of the command line, or else of the lines of
+// eachAddress calls f with every address: of the command line, or else of the lines of
 // standard input. What stands behind an address in its line is passed over, and
 // so is the number of a frame before it (#3), so that stack traces can be piped
 // in.
-func (s *resolveSettings) each(stdin io.Reader, f func(text string) error) error {
-	for _, text := range s.addresses {
+func eachAddress(addresses []string, stdin io.Reader, f func(text string) error) error {
+	for _, text := range addresses {
 		if err := f(text); err != nil {
 			return err
 		}
 	}
-	if len(s.addresses) > 0 || stdin == nil {
+	if len(addresses) > 0 || stdin == nil {
 		return nil
 	}
 	lines := bufio.NewScanner(stdin)
@@ -152,14 +109,16 @@ func (s *resolveSettings) each(stdin io.Reader, f func(text string) error) error
 // resolvePrinter prints one line for each address, or one JSON document. It
 // holds none of them: there may be a million.
 type resolvePrinter struct {
-	w     *bufio.Writer
-	json  bool
-	first bool
+	w      *bufio.Writer
+	json   bool
+	before string // what stands before the next element of the document
 }
 
-func newResolvePrinter(w io.Writer, json bool) *resolvePrinter {
-	return &resolvePrinter{w: bufio.NewWriterSize(w, 64<<10), json: json, first: true}
-}
+// What begins the document, and what separates its elements.
+const (
+	documentHead      = "{\"version\": 1, \"addresses\": [\n"
+	documentSeparator = ",\n"
+)
 
 func (p *resolvePrinter) print(a *locate.Address) error {
 	if p.json {
@@ -186,27 +145,15 @@ func (p *resolvePrinter) printJSON(a *locate.Address) error {
 	if err != nil {
 		return err
 	}
-	p.separate()
+	p.w.WriteString(p.before)
+	p.before = documentSeparator
 	_, err = p.w.Write(data)
 	return err
 }
 
-// separate writes what stands before an element of the document.
-func (p *resolvePrinter) separate() {
-	if p.first {
-		p.w.WriteString("{\"version\": 1, \"addresses\": [\n")
-		p.first = false
-		return
-	}
-	p.w.WriteString(",\n")
-}
-
 func (p *resolvePrinter) close() error {
 	if p.json {
-		if p.first {
-			p.separate()
-		}
-		p.w.WriteString("\n]}\n")
+		p.w.WriteString(strings.TrimPrefix(p.before, documentSeparator) + "\n]}\n")
 	}
 	return p.w.Flush()
 }

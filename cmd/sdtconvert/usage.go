@@ -41,8 +41,8 @@ func (c *command) help() string {
 	for _, g := range c.groups {
 		g.write(&b)
 	}
-	if c.after != nil {
-		b.WriteString("\n" + c.after() + "\n")
+	if c.after != "" {
+		b.WriteString("\n" + c.after + "\n")
 	}
 	if c.exit != "" {
 		b.WriteString("\n" + wrap("Exit status: "+c.exit, helpWidth) + "\n")

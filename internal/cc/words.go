@@ -202,19 +202,11 @@ func cutValueD(word string) (flag, value string) {
 
 // takesNext reports whether the next word is the value of a flag.
 func takesNext(word string) bool {
-	return separate()[word] || strings.HasPrefix(word, "-Xarch_") || strings.HasPrefix(word, "-Xopenmp-target=") || strings.HasPrefix(word, "-Xoffload-linker")
+	return slices.Contains(strings.Fields(separateFlags), word) || strings.HasPrefix(word, "-Xarch_") || strings.HasPrefix(word, "-Xopenmp-target=") || strings.HasPrefix(word, "-Xoffload-linker")
 }
 
-// separate returns the flags of gcc and clang whose value may be, or has to be, the next
+// separateFlags are the flags of gcc and clang whose value may be, or has to be, the next
 // word.
-var separate = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{}
-	for flag := range strings.FieldsSeq(separateFlags) {
-		all[flag] = true
-	}
-	return all
-})
-
 const separateFlags = `
 -A -B -D -F -G -Hd -Hf -I -J -L -MF -MJ -MQ -MT -R -T -Tbss -Tdata -Ttext -U -V -Xanalyzer -Xassembler -Xclang
 -Xcuda-fatbinary -Xcuda-ptxas -Xf -Xlinker -Xopenmp-target -Xpreprocessor -arch -arcmt-migrate-report-output -aux-info

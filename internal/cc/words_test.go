@@ -1,7 +1,6 @@
 package cc
 
 import (
-	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
@@ -81,7 +80,7 @@ func TestFlagsWithValues(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, c.Name)
 			directory := t.TempDir()
-			flags := slices.Sorted(maps.Keys(separate()))
+			flags := slices.Sorted(slices.Values(strings.Fields(separateFlags)))
 			help := tools.Command{AnyStatus: true}.Output(t, c.Name, helpOf(c)...)
 			for _, match := range regexp.MustCompile(`(?m)^  (--?[A-Za-z][-\w]*)[ \n]`).FindAllStringSubmatch(help, -1) {
 				flags = append(flags, match[1])

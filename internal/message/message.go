@@ -66,3 +66,90 @@ func Plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Tally collects warnings about files. Print writes one line for each text, however many
+// files it is about: a build of thousands of files would print thousands of lines. The
+// zero value is empty.
+type Tally struct {
+	all    []*tallied // in the order of the first files
+	byText map[string]*tallied
+}
+
+type tallied struct {
+	text, first string
+	files       int
+}
+
+// FileWarning is a warning about a file, which may be a member of an archive.
+type FileWarning struct {
+	File string
+	Text string // without the name of the file: other files may have the same
+}
+
+// Add adds warnings.
+func (t *Tally) Add(warnings ...FileWarning) {
+	for _, w := range warnings {
+		known := t.byText[w.Text]
+		if known == nil {
+			if t.byText == nil {
+				t.byText = map[string]*tallied{}
+			}
+			known = &tallied{text: w.Text, first: w.File}
+			t.byText[w.Text] = known
+			t.all = append(t.all, known)
+		}
+		known.files++
+	}
+}
+
+// Print prints all warnings.
+func (t *Tally) Print(w io.Writer) {
+	for _, warning := range t.all {
+		about := warning.first
+		if warning.files > 1 {
+			about += " and " + Plural(warning.files-1, "other file")
+		}
+		text := fmt.Errorf("%s: %s", about, warning.text)
+		if warning.files > 1 {
+			text = fmt.Errorf("%w (-v names them)", text)
+		}
+		Warning(w, text)
+	}
+}
+
+// Nearest returns the name that a word is a misspelling of, or "".
+func Nearest(word string, names []string) string {
+	nearest, least := "", 3 // more than two wrong letters make another word
+	for _, name := range names {
+		distance := editDistance(word, name)
+		if len(word) > 2 && strings.HasPrefix(name, word) {
+			distance = 1
+		}
+		if distance < least && distance < len(name) {
+			nearest, least = name, distance
+		}
+	}
+	return nearest
+}
+
+// editDistance returns how many letters have to be inserted, deleted or replaced to
+// make b of a (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -69,7 +69,10 @@ func (p *Process) TempDir() string {
 // are ignored, as nohup(1) has it of SIGHUP, stay so. It returns
 // the others.
 func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) []os.Signal {
-	if signals = p.heeded(signals); p.Notify == nil || len(signals) == 0 {
+	if p.Ignored != nil {
+		signals = slices.DeleteFunc(slices.Clone(signals), p.Ignored)
+	}
+	if p.Notify == nil || len(signals) == 0 {
 		return nil
 	}
 	c := make(chan os.Signal, 16)
@@ -80,14 +83,6 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) []os.Signal {
 		}
 	}()
 	return signals
-}
-
-// heeded returns those of a list of signals that are not ignored.
-func (p *Process) heeded(signals []os.Signal) []os.Signal {
-	if p.Ignored == nil {
-		return signals
-	}
-	return slices.DeleteFunc(slices.Clone(signals), p.Ignored)
 }
 
 // Status is how a program has ended.

@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"sdtconvert/internal/provider/token"
@@ -49,17 +52,10 @@ func Parse(src Lines) (*File, error) {
 		}
 	}
 	if p.faults != nil {
-		return nil, Faults(p.faults)
+		return nil, errors.Join(p.faults...)
 	}
 	return p.file, nil
 }
-
-// Faults are errors that are told one after the other, one at least.
-type Faults []error
-
-// Error returns the first of them.
-func (f Faults) Error() string   { return f[0].Error() }
-func (f Faults) Unwrap() []error { return f }
 
 // maxFaults is how many faults of a file are told.
 const maxFaults = 20
@@ -320,4 +316,34 @@ func (p *parser) probe() *Probe {
 		return nil
 	}
 	return probe
+}
+
+// maxSize is the size of the largest file, in bytes. Its tokens take some hundred times that.
+const maxSize = 4 << 20
+
+// Read reads a file. With preprocess, which returns what a preprocessor makes of the file,
+// it parses that instead.
+func Read(path string, preprocess func(path string) (text string, err error)) (*File, error) {
+	text, err := readFile(path)
+	if err == nil && preprocess != nil {
+		text, err = preprocess(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(NewLines(path, text))
+}
+
+// readFile reads a file that is not too large.
+func readFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(text) > maxSize {
+		err = fmt.Errorf("%s: is too large: more than %d bytes", path, maxSize)
+	}
+	return string(text), err
 }

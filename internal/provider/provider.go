@@ -62,7 +62,9 @@ func MacroEnabled(provider, probe string) string { return Macro(provider, probe)
 func Check(providers []*Provider, stubs bool) (faults []error) {
 	c := &checker{stubs: stubs, macros: map[string]*owner{}, symbols: map[string]*owner{}, probes: map[string]*Probe{}}
 	for _, p := range providers {
-		c.provider(p)
+		if len(p.Name) > maxName {
+			c.fault(p.Pos, "", "the name of provider %s has %d characters, and may have %d", p.Name, len(p.Name), maxName)
+		}
 		for _, probe := range p.Probes {
 			c.probe(p, probe)
 		}
@@ -125,12 +127,6 @@ func (c *checker) fault(pos token.Pos, cure, format string, args ...any) {
 	c.faults = append(c.faults, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
 }
 
-func (c *checker) provider(p *Provider) {
-	if len(p.Name) > maxName {
-		c.fault(p.Pos, "", "the name of provider %s has %d characters, and may have %d", p.Name, len(p.Name), maxName)
-	}
-}
-
 func (c *checker) probe(p *Provider, probe *Probe) {
 	if len(probe.Name) > maxName {
 		c.fault(probe.Pos, "", "the name of probe %s has %d characters, and may have %d", probe.Name, len(probe.Name), maxName)
@@ -144,7 +140,11 @@ func (c *checker) probe(p *Provider, probe *Probe) {
 	if len(probe.Args) > MaxArgs && !c.stubs {
 		c.fault(probe.Pos, "", "probe %s has %d arguments, and notes of probes tell %d at most", probe.Name, len(probe.Args), MaxArgs)
 	}
-	c.translation(probe)
+	for i, from := range probe.Mapping() {
+		if from < 0 { // it stands for nothing
+			c.fault(probe.Pos, "", "argument %d of the translation of probe %s stands for none of its %d arguments", i, probe.Name, len(probe.Args))
+		}
+	}
 	me := &owner{p.Name, probe}
 	for _, macro := range []string{Macro(p.Name, probe.Name), MacroEnabled(p.Name, probe.Name)} {
 		if c.claim(c.macros, "macro", macro, me) {
@@ -162,15 +162,6 @@ func (c *checker) claim(names map[string]*owner, what, name string, me *owner) (
 	}
 	names[name] = me
 	return false
-}
-
-// translation checks that each argument of a translation stands for one of the probe.
-func (c *checker) translation(probe *Probe) {
-	for i, from := range probe.Mapping() {
-		if from < 0 {
-			c.fault(probe.Pos, "", "argument %d of the translation of probe %s stands for none of its %d arguments", i, probe.Name, len(probe.Args))
-		}
-	}
 }
 
 // Mapping returns which argument of the probe each that D programs see is, by index; -1

@@ -5,6 +5,7 @@ package forms
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -87,12 +88,7 @@ func toEnd(t arch.Text, off uint64, n int) []byte {
 }
 
 func (m *Mark) isNop(code []byte) bool {
-	for _, nop := range m.Nops {
-		if bytes.Equal(code, nop) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Nops, func(nop []byte) bool { return bytes.Equal(code, nop) })
 }
 
 func (m *Mark) show(code []byte) string {

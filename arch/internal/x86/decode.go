@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 	"sdtconvert/elfreloc"
 )
 
@@ -20,7 +21,7 @@ func (m *Mode) DecodeDirect(t arch.Text, r elfreloc.Relocation) (arch.Site, erro
 	case op2 != nil && IsJcc(op2):
 		site = arch.Site{Offset: r.Offset - 2, Form: arch.CondTail, Code: op2}
 	default:
-		return site, arch.RefuseAddress(FixDirect, "no call and no jump but %s", Before(t, r))
+		return site, arch.RefuseAddress(arch.FixDirect, "no call and no jump but %s", Before(t, r))
 	}
 	return site, m.checkAddend(site.Code, r, EndAddend)
 }
@@ -33,7 +34,7 @@ func (m *Mode) DecodeGOT(t arch.Text, r elfreloc.Relocation) (arch.Site, error) 
 			return arch.Site{Offset: r.Offset - 2, Form: form, GOT: true, Code: op}, m.checkAddend(op, r, m.SlotAddend)
 		}
 	}
-	return arch.Site{}, arch.RefuseAddress(m.FixNoPLT+"; "+FixDirect, "a load of the stub's address from the GOT, %s", Before(t, r))
+	return arch.Site{}, arch.RefuseAddress(m.FixNoPLT+"; "+arch.FixDirect, "a load of the stub's address from the GOT, %s", Before(t, r))
 }
 
 // DecodeNop recognises a marked NOP: what Disable makes of a direct call, armable or not.
@@ -48,7 +49,7 @@ func (m *Mode) checkAddend(code []byte, r elfreloc.Relocation, want int64) error
 		got = int64(Field(code))
 	}
 	if got != want {
-		return arch.Refuse(FixDirect, "a call or jump to the stub%+d", got-want)
+		return arch.Refuse(arch.FixDirect, "a call or jump to the stub%+d", got-want)
 	}
 	return nil
 }
@@ -93,16 +94,7 @@ func (m *Mode) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 			return 0, false
 		}
 	}
-	code := t.At(at, branchLen)
-	if longer := t.At(at, longLen); longer != nil {
-		code = longer
-	}
-	m.Branches(code, at, func(from, dest uint64) {
-		if from == at {
-			to, ok = dest, true
-		}
-	})
-	return to, ok
+	return forms.First(t, at, m.Branches, longLen, branchLen)
 }
 
 // Branches reads call, jmp and jcc rel32 wherever their opcodes are.

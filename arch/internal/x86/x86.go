@@ -45,9 +45,6 @@ const (
 // the probe is reached.
 const CondSkip = 2
 
-// FixDirect is what to compile differently where a stub's address is used.
-const FixDirect = "call the stub directly, and do not take its address"
-
 // Mode is how the code of one machine differs from that of the other.
 type Mode struct {
 	Bits int // 32 or 64, as addresses have

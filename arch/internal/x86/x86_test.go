@@ -29,12 +29,12 @@ type machine struct {
 }
 
 var family = []machine{
-	{amd64.Machine{}, 64, []byte{0, 0, 0, 0}, elfreloc.Relocation{Type: uint32(elf.R_X86_64_PLT32), Addend: -4}, []byte{0x0f, 0x1f, 0x00}, []arch.Site{
+	{amd64.Machine, 64, []byte{0, 0, 0, 0}, elfreloc.Relocation{Type: uint32(elf.R_X86_64_PLT32), Addend: -4}, []byte{0x0f, 0x1f, 0x00}, []arch.Site{
 		{Form: arch.Call, Register: true, Code: make([]byte, 2)}, {Form: arch.Call, Register: true, Code: make([]byte, 3)},
 		{Form: arch.Call, Register: true, Code: make([]byte, 4)}, {Form: arch.Tail, Register: true, Code: make([]byte, 3)},
 		{Form: arch.Tail, Register: true, Code: make([]byte, 4)},
 	}},
-	{i386.Machine{}, 32, []byte{0xfc, 0xff, 0xff, 0xff}, elfreloc.Relocation{Type: uint32(elf.R_386_PC32), Addend: -4, Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
+	{i386.Machine, 32, []byte{0xfc, 0xff, 0xff, 0xff}, elfreloc.Relocation{Type: uint32(elf.R_386_PC32), Addend: -4, Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
 }
 
 func eachMachine(t *testing.T, test func(t *testing.T, m machine)) {

@@ -7,6 +7,7 @@
 package assembly
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 
@@ -50,13 +51,20 @@ type Assembler interface {
 // isLocal reports whether a name is that of a local label.
 func isLocal(name string) bool { return len(name) > 2 && name[:2] == ".L" }
 
-// names finds out what is defined twice.
-type names map[string]bool
+// faults finds out what is defined twice, and keeps the first error.
+type faults struct {
+	defined map[string]bool
+	err     error
+}
 
-func (n names) define(name string) error {
-	if n[name] {
-		return fmt.Errorf("two definitions of %q are needed in one object", name)
+// Err returns the first error.
+func (f *faults) Err() error { return f.err }
+
+func (f *faults) fail(err error) { f.err = cmp.Or(f.err, err) }
+
+func (f *faults) define(name string) {
+	if f.defined[name] {
+		f.fail(fmt.Errorf("two definitions of %q are needed in one object", name))
 	}
-	n[name] = true
-	return nil
+	f.defined[name] = true
 }

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 
@@ -16,8 +17,7 @@ type Object struct {
 	groups   map[string]int // group section by signature
 	symbols  map[string]uint32
 	labels   map[string]label
-	defined  names
-	err      error
+	faults
 }
 
 type section struct {
@@ -52,17 +52,8 @@ func NewObject(empty *elfreloc.Object, m arch.Machine, file string) (*Object, er
 		return nil, err
 	}
 	e.AddSymbol(elfreloc.Symbol{Name: file, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
-	return &Object{e: e, m: m, groups: map[string]int{}, symbols: map[string]uint32{}, labels: map[string]label{}, defined: names{}}, nil
+	return &Object{e: e, m: m, groups: map[string]int{}, symbols: map[string]uint32{}, labels: map[string]label{}, faults: faults{defined: map[string]bool{}}}, nil
 }
-
-func (o *Object) fail(err error) {
-	if o.err == nil {
-		o.err = err
-	}
-}
-
-// Err returns the first error.
-func (o *Object) Err() error { return o.err }
 
 func (o *Object) last() *section { return o.sections[len(o.sections)-1] }
 func (o *Object) here() uint64   { return uint64(len(o.last().data)) }
@@ -70,16 +61,12 @@ func (o *Object) here() uint64   { return uint64(len(o.last().data)) }
 func (o *Object) Section(s Section) { o.sections = append(o.sections, &section{Section: s}) }
 
 func (o *Object) Symbol(s Symbol) {
-	if err := o.defined.define(s.Name); err != nil {
-		o.fail(err)
-	}
+	o.define(s.Name)
 	o.last().syms = append(o.last().syms, pendingSymbol{s, o.here()})
 }
 
 func (o *Object) Label(local string) {
-	if err := o.defined.define(local); err != nil {
-		o.fail(err)
-	}
+	o.define(local)
 	o.labels[local] = label{len(o.sections) - 1, o.here()}
 }
 
@@ -124,31 +111,13 @@ func (o *Object) Keep(at, name string) {
 
 // Bytes returns the object.
 func (o *Object) Bytes() ([]byte, error) {
-	out, err := o.save()
-	if err != nil {
-		return nil, err
-	}
-	file := make([]byte, 0, out.Size)
-	for _, x := range out.Extents {
-		part := x.Data
-		if part == nil {
-			if part, err = o.e.Object().ReadFile(x.Src, x.Len); err != nil {
-				return nil, err
-			}
-		}
-		file = append(file, part...)
-	}
-	return file, nil
-}
-
-func (o *Object) save() (*elfreloc.Output, error) {
 	indexes := make([]int, len(o.sections))
 	for i, s := range o.sections {
 		indexes[i] = o.addSection(s)
 	}
 	for i, s := range o.sections {
 		for _, sym := range s.syms {
-			o.define(sym, indexes[i])
+			o.set(sym, indexes[i])
 		}
 	}
 	for i, s := range o.sections {
@@ -165,7 +134,26 @@ func (o *Object) save() (*elfreloc.Output, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	return o.e.Save()
+	return Save(o.e)
+}
+
+// Save returns the file of an edited object that is in memory.
+func Save(e *elfreloc.Edit) ([]byte, error) {
+	out, err := e.Save()
+	if err != nil {
+		return nil, err
+	}
+	var file bytes.Buffer
+	err = out.Write(&file, objectReader{e.Object()})
+	return file.Bytes(), err
+}
+
+// objectReader reads the file of an object.
+type objectReader struct{ o *elfreloc.Object }
+
+func (r objectReader) ReadAt(b []byte, off int64) (int, error) {
+	data, err := r.o.ReadFile(off, int64(len(b)))
+	return copy(b, data), err
 }
 
 func (o *Object) addSection(s *section) int {
@@ -197,7 +185,7 @@ func (o *Object) symbol(name string) uint32 {
 	return i
 }
 
-func (o *Object) define(s pendingSymbol, section int) {
+func (o *Object) set(s pendingSymbol, section int) {
 	sym := elfreloc.Symbol{Name: s.Name, Bind: s.Bind, Type: s.Type, Section: section, Value: s.at, Size: s.Size}
 	if s.Hidden {
 		sym.Other = byte(elf.STV_HIDDEN)

@@ -13,16 +13,15 @@ import (
 // clang's both take on every machine: /* */ for comments, %type for types, .8byte
 // for words.
 type Text struct {
-	out     bytes.Buffer
-	word    int // bytes
-	defined names
-	err     error
+	out  bytes.Buffer
+	word int // bytes
+	faults
 }
 
 // NewText starts a source, which opens with a comment and the name that its
 // object is to give as its source.
 func NewText(word int, file string, comment ...string) *Text {
-	t := &Text{word: word, defined: names{}}
+	t := &Text{word: word, faults: faults{defined: map[string]bool{}}}
 	t.out.WriteString("/*\n")
 	for _, line := range comment {
 		t.out.WriteString(" * " + line + "\n")
@@ -34,9 +33,6 @@ func NewText(word int, file string, comment ...string) *Text {
 
 // Bytes returns the source.
 func (t *Text) Bytes() []byte { return t.out.Bytes() }
-
-// Err returns the first error.
-func (t *Text) Err() error { return t.err }
 
 func (t *Text) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+format+"\n", args...) }
 
@@ -51,9 +47,7 @@ func (t *Text) name(s string) string {
 		switch {
 		case c == '-' && inSection, c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
 		case c < 0x20 || c == 0x7f || c == '"' || c == '\\' || c == '@':
-			if t.err == nil {
-				t.err = fmt.Errorf("the name %q cannot be written in assembly", s)
-			}
+			t.fail(fmt.Errorf("the name %q cannot be written in assembly", s))
 			return "_"
 		default:
 			plain = false
@@ -108,9 +102,7 @@ func (t *Text) Section(s Section) {
 }
 
 func (t *Text) Symbol(s Symbol) {
-	if err := t.defined.define(s.Name); err != nil && t.err == nil {
-		t.err = err
-	}
+	t.define(s.Name)
 	name := t.name(s.Name)
 	bind := ".globl"
 	if s.Bind == elf.STB_WEAK {

@@ -50,8 +50,7 @@ type section struct {
 	index     int
 	signature string   // of its group, "" for none
 	bases     []base   // sorted by value; the best of equals is the last
-	sifted    bool     // whether bases has only what can be used
-	foreign   string   // a symbol that could not, "" for none
+	foreign   string   // a symbol that names no definition alone, "" for none
 	moded     string   // a function whose symbol has bits beside its address, "" for none
 	described bool     // symbols of functions stand for descriptors
 	deletions []uint64 // places where linkers may delete code, sorted

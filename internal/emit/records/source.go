@@ -2,12 +2,14 @@ package records
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/linkerset"
 )
 
 // Source writes all records, or returns what stands in the way.
@@ -16,10 +18,11 @@ func (l *List) Source() ([]byte, []error) {
 	var errs []error
 	copies := map[string][]*section{}
 	for _, s := range l.sections {
+		l.sift(s)
 		copies[s.signature] = append(copies[s.signature], s)
 	}
 	for _, s := range l.sections {
-		found, bad := l.records(s)
+		found, bad := s.nameSites()
 		if len(bad) == 0 && s.signature != "" && l.groups[s.signature] > 1 {
 			if s != copies[s.signature][0] {
 				continue
@@ -45,10 +48,10 @@ func (l *List) Source() ([]byte, []error) {
 	return t.Bytes(), nil
 }
 
-// records names all sites of a section, or says why it cannot.
-func (l *List) records(s *section) (records []record, errs []error) {
+// nameSites names all sites of a section, or says why it cannot.
+func (s *section) nameSites() (records []record, errs []error) {
 	for _, site := range s.sites {
-		b, err := l.base(s, site.off)
+		b, err := s.base(site.off)
 		if err != nil {
 			errs = append(errs, s.refuse(site, err))
 			continue
@@ -68,8 +71,8 @@ func (s *section) refuse(site site, err error) error {
 
 // base finds the nearest symbol before a site that names it, or else the nearest
 // behind it.
-func (l *List) base(s *section, off uint64) (*base, error) {
-	known, foreign := l.usable(s)
+func (s *section) base(off uint64) (*base, error) {
+	known := s.bases
 	var before, behind *base
 	first, _ := slices.BinarySearchFunc(known, off+1, func(b base, off uint64) int { return cmp.Compare(b.value, off) })
 	if first > 0 {
@@ -85,8 +88,8 @@ func (l *List) base(s *section, off uint64) (*base, error) {
 		return behind, nil
 	case before != nil || behind != nil:
 		return nil, errors.New("linkers may delete code between it and every global symbol; compile with -mno-relax")
-	case foreign != "":
-		return nil, fmt.Errorf("%q is defined in several objects", foreign)
+	case s.foreign != "":
+		return nil, fmt.Errorf("%q is defined in several objects", s.foreign)
 	case s.moded != "":
 		return nil, fmt.Errorf("what is named by %q is not of the usual instruction set; compile for that, or convert the object", s.moded)
 	case s.described:
@@ -95,19 +98,15 @@ func (l *List) base(s *section, off uint64) (*base, error) {
 	return nil, errors.New("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
 }
 
-// usable returns the symbols that name their own definitions, and one that does not.
-func (l *List) usable(s *section) (known []base, foreign string) {
-	if !s.sifted {
-		s.sifted = true
-		s.bases = slices.DeleteFunc(s.bases, func(b base) bool {
-			other := !l.names(s, &b)
-			if other {
-				s.foreign = b.name
-			}
-			return other
-		})
-	}
-	return s.bases, s.foreign
+// sift leaves a section the symbols that name their own definitions, and notes one that does not.
+func (l *List) sift(s *section) {
+	s.bases = slices.DeleteFunc(s.bases, func(b base) bool {
+		if l.names(s, &b) {
+			return false
+		}
+		s.foreign = b.name
+		return true
+	})
 }
 
 // names reports whether a symbol's name is that of its own definition in the
@@ -133,7 +132,7 @@ func (l *List) checkCopies(s *section, records []record, copies []*section) []er
 		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
 	}
 	for _, c := range copies[1:] {
-		other, bad := l.records(c)
+		other, bad := c.nameSites()
 		if len(bad) > 0 {
 			return bad
 		}
@@ -143,4 +142,60 @@ func (l *List) checkCopies(s *section, records []record, copies []*section) []er
 		}
 	}
 	return nil
+}
+
+// record is that of a site in another object, both fields of which have to be
+// named by symbols.
+type record struct {
+	probe  string // the probe object
+	base   string // a symbol in the site's section
+	offset int64  // of the site from there, bytes
+}
+
+// write writes the records of one kind as source.
+func write(t *assembly.Text, l linkerset.Layout, word int, k arch.Kind, records []record) {
+	if len(records) == 0 {
+		return
+	}
+	w := &writer{t: t, hidden: map[string]bool{}}
+	for _, s := range l.Arrays(k, word) {
+		t.Section(assembly.Section{Name: s.Name, Type: elf.SHT_PROGBITS, Flags: s.Flags, Align: uint64(s.Align)})
+		for i := range records {
+			if s.Label != "" {
+				t.Label(label(s.Label, i))
+			}
+			for _, f := range s.Entry {
+				w.field(f, i, &records[i])
+			}
+		}
+		w.label = s.Label
+	}
+}
+
+type writer struct {
+	t      *assembly.Text
+	hidden map[string]bool // probe objects
+	label  string          // of the entries of the section before
+}
+
+func label(begin string, entry int) string { return fmt.Sprintf("%s%d", begin, entry) }
+
+// field writes a field of the entry for a record.
+func (w *writer) field(f linkerset.Field, entry int, r *record) {
+	name, offset := r.probe, int64(0)
+	switch f.To {
+	case linkerset.ToSite:
+		name, offset = r.base, r.offset
+	case linkerset.ToStructure:
+		name = label(w.label, entry)
+	}
+	if !f.Distance {
+		w.t.Word(name, offset)
+		return
+	}
+	if f.To == linkerset.ToProbe && !w.hidden[name] { // a distance reaches into no other module
+		w.t.Hide(name)
+		w.hidden[name] = true
+	}
+	w.t.Distance(name, offset)
 }

@@ -49,7 +49,8 @@ func TestBase(t *testing.T) {
 		for _, b := range c.section.bases {
 			l.count[b.name] = max(l.count[b.name], 1)
 		}
-		b, err := l.base(c.section, 100)
+		l.sift(c.section)
+		b, err := c.section.base(100)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -64,7 +65,8 @@ func TestBaseInGroups(t *testing.T) {
 	l := &List{count: map[string]int{"copied": 2, "strange": 3}, groups: map[string]int{"copied": 2}}
 	s := sectionOf(map[string]uint64{"copied?": 10, "strange?": 20})
 	s.signature = "copied"
-	if b, err := l.base(s, 100); err != nil || b.name != "copied" {
+	l.sift(s)
+	if b, err := s.base(100); err != nil || b.name != "copied" {
 		t.Errorf("%+v, %v", b, err)
 	}
 }

@@ -46,13 +46,12 @@ func IsNoteSection(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
 
 // Writer adds notes to an object.
 type Writer struct {
-	e    *elfreloc.Edit
 	w    *sitenotes.Writer
 	base uint32 // the symbol of BaseSection, once it is needed
 }
 
-// NewWriter starts to add notes, by w, to the object of e.
-func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e: e, w: w} }
+// NewWriter starts to add notes by w.
+func NewWriter(w *sitenotes.Writer) *Writer { return &Writer{w: w} }
 
 // Notes are the notes of one text section.
 type Notes struct {
@@ -93,13 +92,13 @@ func (w *Writer) baseSymbol() (uint32, error) {
 		return w.base, nil
 	}
 	var err error
-	if w.base, err = findGlobal(w.e, baseSymbol); err != nil || w.base != 0 {
+	if w.base, err = findGlobal(w.w.Edit, baseSymbol); err != nil || w.base != 0 {
 		return w.base, err
 	}
-	sec := w.e.AddComdat(elfreloc.NewSection{
+	sec := w.w.Edit.AddComdat(elfreloc.NewSection{
 		Name: BaseSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: make([]byte, 1),
 	})
-	w.base = w.e.AddSymbol(elfreloc.Symbol{
+	w.base = w.w.Edit.AddSymbol(elfreloc.Symbol{
 		Name: baseSymbol, Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN), Section: sec, Size: 1,
 	})
 	return w.base, nil

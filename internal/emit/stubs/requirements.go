@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"sdtconvert/arch"
@@ -167,12 +168,7 @@ func (n *Requirements) Objects() (names []string) {
 func (n *Requirements) Refer(names []string) { n.references = append(n.references, names...) }
 
 // Used returns the names of the probe objects that are used.
-func (n *Requirements) Used() (names []string) {
-	for name := range n.probes {
-		names = append(names, name)
-	}
-	return names
-}
+func (n *Requirements) Used() []string { return slices.Collect(maps.Keys(n.probes)) }
 
 // ProvidersOf reports whether a shared library has a provider of a probe that lacks a definition.
 func (n *Requirements) ProvidersOf(library *elfreloc.Object) (bool, error) {

@@ -174,17 +174,15 @@ func (w *writer) function(kind arch.Kind, c *arch.Conventions, code []arch.Insn,
 		size += len(i.Code)
 	}
 	text := assembly.Section{Name: functions[kind], Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: 16}
-	if len(c.Descriptor) == 0 {
-		w.Section(text)
-		w.symbols(names, uint64(size))
-		w.insns(code, "")
-		return
-	}
-	label := fmt.Sprintf(".Lsdt_code%d", kind)
 	w.Section(text)
-	w.Label(label)
+	if len(c.Descriptor) == 0 {
+		w.symbols(names, uint64(size))
+	} else {
+		label := fmt.Sprintf(".Lsdt_code%d", kind)
+		w.Label(label)
+		w.code = append(w.code, described{label, uint64(size), names})
+	}
 	w.insns(code, "")
-	w.code = append(w.code, described{label, uint64(size), names})
 }
 
 // descriptors writes those of functions, whose names are theirs.
@@ -234,9 +232,6 @@ func IsGenerated(o *elfreloc.Object) (bool, error) {
 }
 
 func ownSection(name string) bool {
-	switch name {
-	case "set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property":
-		return true
-	}
-	return slices.Contains(functions[:], name) || len(name) > len(".data.") && name[:len(".data.")] == ".data."
+	others := []string{"set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property"}
+	return slices.Contains(others, name) || slices.Contains(functions[:], name) || len(name) > len(".data.") && name[:len(".data.")] == ".data."
 }

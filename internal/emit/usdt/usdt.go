@@ -59,30 +59,21 @@ type Probe struct {
 	Site      linkerset.SymbolRef
 }
 
-// IsNoteSection reports whether a section was made by a Writer: there is one for each
+// IsNoteSection reports whether a section was made by Add: there is one for each
 // text section, with notes or without.
 func IsNoteSection(s *elfreloc.Section) bool { return s.Name == functionSection }
 
-// Writer adds notes to an object.
-type Writer struct {
-	e *elfreloc.Edit
-	w *sitenotes.Writer
-}
-
-// NewWriter starts to add notes, by w, to the object of e.
-func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e, w} }
-
-// Add writes the notes of text section text, which may be none. It returns what text
+// Add writes the notes of text section text, which may be none, by w. It returns what text
 // has to refer to in order to keep them alive.
-func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.SymbolRef, err error) {
+func Add(w *sitenotes.Writer, text int, rela bool, probes []Probe) (keep []linkerset.SymbolRef, err error) {
 	names, at := functions(probes)
-	sym := w.e.SectionSymbol(w.e.AddSection(elfreloc.NewSection{
+	sym := w.Edit.SectionSymbol(w.Edit.AddSection(elfreloc.NewSection{
 		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, GroupOf: text,
 	}))
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	n := w.w.Notes(rela, len(probes))
+	n := w.Notes(rela, len(probes))
 	for i, p := range probes {
 		n.Add(owner, noteType, func(n *sitenotes.Notes) {
 			n.Word64(p.Site)
@@ -93,7 +84,7 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Symb
 			n.String(p.Operands)
 		})
 	}
-	notes, err := w.w.Add(Section, text, n)
+	notes, err := w.Add(Section, text, n)
 	return []linkerset.SymbolRef{notes, {Sym: sym}}, err
 }
 

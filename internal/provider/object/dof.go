@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/input"
 )
@@ -97,21 +98,7 @@ func (t *Target) WriteDOF(d DOF) ([]byte, error) {
 	if !e.Changed() {
 		return base.ReadFile(0, base.Size())
 	}
-	out, err := e.Save()
-	if err != nil {
-		return nil, err
-	}
-	var file bytes.Buffer
-	err = out.Write(&file, objectReader{base})
-	return file.Bytes(), err
-}
-
-// objectReader reads an object that is in memory.
-type objectReader struct{ o *elfreloc.Object }
-
-func (r objectReader) ReadAt(b []byte, off int64) (int, error) {
-	data, err := r.o.ReadFile(off, int64(len(b)))
-	return copy(b, data), err
+	return assembly.Save(e)
 }
 
 // base returns the object that the format is added to: drti, or one of notes alone, for

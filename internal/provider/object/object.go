@@ -17,6 +17,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/emit/notes"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/filetype"
@@ -142,23 +143,20 @@ func (t *Target) set(abi elfreloc.ABI) error {
 
 // blank returns an object of nothing but a header (gABI, "ELF Header").
 func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
-	var order binary.AppendByteOrder = binary.LittleEndian
+	var order binary.ByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {
 		order = binary.BigEndian
 	}
-	b := append([]byte(elf.ELFMAG), byte(abi.Class), byte(abi.Data), byte(elf.EV_CURRENT), byte(osABI))
-	b = append(b, make([]byte, elf.EI_NIDENT-len(b))...)
-	b = order.AppendUint16(b, uint16(elf.ET_REL))
-	b = order.AppendUint16(b, uint16(abi.Machine))
-	b = order.AppendUint32(b, uint32(elf.EV_CURRENT))
-	word, size := 4, uint16(52)
+	const typ, version = uint16(elf.ET_REL), elf.EV_CURRENT
+	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(abi.Class), byte(abi.Data), byte(version), byte(osABI)}
+	var header any = elf.Header32{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 52}
 	if abi.Class == elf.ELFCLASS64 {
-		word, size = 8, 64
+		header = elf.Header64{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 64}
 	}
-	b = append(b, make([]byte, 3*word)...) // e_entry, e_phoff, e_shoff
-	b = order.AppendUint32(b, abi.Flags)
-	b = order.AppendUint16(b, size)
-	b = append(b, make([]byte, 5*2)...) // e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+	b, err := binary.Append(nil, order, header)
+	if err != nil {
+		return nil, err
+	}
 	return elfreloc.Open(bytes.NewReader(b), int64(len(b)), "")
 }
 
@@ -189,4 +187,40 @@ func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, err
 	}
 	t.notes.OfData(t.machine).Write(a, t.empty.Encoding.Word())
 	return a.Bytes()
+}
+
+// IsOwn reports whether a file is an object that Write or WriteDOF has made: nothing is lost
+// when it is written again.
+func IsOwn(path string) bool {
+	f, err := input.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	src := f.Source()
+	if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+		return false
+	}
+	o, err := elfreloc.Open(src, src.Size, src.Name)
+	return err == nil && o.Type == elf.ET_REL && isOwn(o)
+}
+
+func isOwn(o *elfreloc.Object) bool {
+	hasDOF, hasContent, hasCode := false, false, false
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		loaded := s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 && s.Type != elf.SHT_NOTE
+		hasContent = hasContent || loaded
+		hasCode = hasCode || loaded && s.Flags&elf.SHF_EXECINSTR != 0
+		hasDOF = hasDOF || s.Name == dof.SectionName
+	}
+	files, _ := assembly.SourceFiles(o) // of a broken table none
+	ours := len(files) > 0 && files[len(files)-1] == source
+	switch {
+	case hasDOF: // and perhaps DTrace's own code, with files of its own
+		return ours
+	case hasCode || len(files) > 1:
+		return false
+	}
+	return ours || !hasContent && len(files) == 0
 }

@@ -42,7 +42,7 @@ const (
 // is left to do for a loader. illumos' linker knows the section, and does the same of
 // an address.
 var systems = [...]system{
-	Linux: {name: "Linux", osABI: elf.ELFOSABI_NONE},
+	Linux: {name: "Linux", osABI: elf.ELFOSABI_NONE, macros: []string{"__linux__", "__linux", "__gnu_linux__"}},
 	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: patch.DOF{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o",
 		macros: []string{"__FreeBSD__"}},
 	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: patch.DOF{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o",
@@ -55,8 +55,7 @@ func (s System) osABI() elf.OSABI { return systems[s].osABI }
 // Patch returns how objects of the system are converted.
 func (s System) Patch() patch.DOF { return systems[s].aliases }
 
-// Macros returns those that compilers for the system have and others do not, nil for
-// Linux.
+// Macros returns those that compilers for the system have and others do not.
 func (s System) Macros() []string { return systems[s].macros }
 
 // DOF reports whether probes are in DTrace's object format there.

@@ -121,13 +121,22 @@ func (o *Options) installed() (all [][]string) {
 	return all
 }
 
-// ask asks a compiler for the triplet of its target, "" if it does not say.
-func (o *Options) ask(words []string) string {
+// Triplet asks a compiler what it makes objects for, "" if it does not say.
+func (o *Options) Triplet(words []string) string {
 	out, err := o.run(append(slices.Clone(words), "-dumpmachine"), "", io.Discard)
-	if fields := strings.Fields(string(out)); err == nil && len(fields) == 1 {
-		return fields[0]
+	if err != nil {
+		return ""
 	}
-	return ""
+	return strings.TrimSpace(string(out))
+}
+
+// ask is Triplet for what is one word.
+func (o *Options) ask(words []string) string {
+	triplet := o.Triplet(words)
+	if len(strings.Fields(triplet)) != 1 {
+		return ""
+	}
+	return triplet
 }
 
 // fits reports whether a compiler for a triplet is one for the target, with which flags. One

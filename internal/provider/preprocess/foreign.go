@@ -19,29 +19,19 @@ import (
 	"sdtconvert/internal/provider/token"
 )
 
-// Macros that compilers define by which systems are known. linux are those of Linux,
-// others those of systems that are not targets.
+// Macros that compilers define by which systems are known: those of all that are like Unix, and of
+// systems that are not targets.
 var (
-	linux  = []string{"__linux__", "__linux", "__gnu_linux__"}
+	common = []string{"__unix__", "__unix", "__ELF__"}
 	others = []string{
 		"__APPLE__", "__MACH__", "__FreeBSD_kernel__", "__NetBSD__", "__OpenBSD__", "__DragonFly__", "_WIN32", "_WIN64",
 		"__CYGWIN__", "__HAIKU__", "__QNX__", "_AIX", "__hpux", "__osf__", "__sgi", "_MSC_VER", "__cplusplus",
 		"__ASSEMBLER__", "_KERNEL", "__KERNEL__", "__SUNPRO_C", "__SUNPRO_CC", "_DTRACE_VERSION",
 	}
-
-	common = []string{"__unix__", "__unix", "__ELF__"}
 )
 
 // release is a macro whose value is a number of the release.
 const release = "__FreeBSD__"
-
-// systemMacros returns the macros by which a system is known.
-func systemMacros(s object.System) []string {
-	if s == object.Linux {
-		return linux
-	}
-	return s.Macros()
-}
 
 // undefine returns the flags that undefine what a compiler of the host defines, and false
 // for one that has not got them.
@@ -50,7 +40,7 @@ func (o *Options) undefine(words []string) (flags []string, ok bool) {
 		return nil, false
 	}
 	flags = []string{"-undef", "-nostdinc", "-dU", "-Wundef", "-fno-diagnostics-show-caret"}
-	for _, name := range slices.Concat(common, systemMacros(o.Target.System)) {
+	for _, name := range slices.Concat(common, o.Target.System.Macros()) {
 		value := "1"
 		if name == release { // a test of that is told that only a compiler knows it
 			value = "__FreeBSD_version"
@@ -96,7 +86,7 @@ func (o *Options) checkForeign(path, text, messages string) error {
 
 // checkMacro refuses the test of a macro that only a compiler knows.
 func (o *Options) checkMacro(place, name string) error {
-	known := slices.Concat(linux, others, object.FreeBSD.Macros(), object.Illumos.Macros())
+	known := slices.Concat(others, object.Linux.Macros(), object.FreeBSD.Macros(), object.Illumos.Macros())
 	if !reserved(name) || slices.Contains(known, name) || slices.Contains(o.Flags, "-U"+name) {
 		return nil
 	}

@@ -103,8 +103,8 @@ func (o *Options) run(words []string, stdin string, stderr io.Writer) ([]byte, e
 	}
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stderr = o.environ(), strings.NewReader(stdin), stderr
-	group(cmd)
-	kill := func() { killGroup(cmd.Process) }
+	process.Group(cmd)
+	kill := func() { process.KillGroup(cmd.Process) }
 	out := &bounded{full: kill}
 	cmd.Stdout = out
 	// A program that was killed may leave others with its pipes.

@@ -96,7 +96,7 @@ func (s *Set) add(o *elfreloc.Object) error {
 		}
 	}
 	if len(faults) > 0 {
-		return errorList(faults)
+		return errors.Join(faults...)
 	}
 	found, err := plan.DOFSites()
 	if err != nil {
@@ -107,12 +107,6 @@ func (s *Set) add(o *elfreloc.Object) error {
 	}
 	return s.merge(o.Name, found)
 }
-
-// errorList is errors that are printed one after the other.
-type errorList []error
-
-func (s errorList) Error() string   { return s[0].Error() }
-func (s errorList) Unwrap() []error { return s }
 
 // probe finds the probe that a stub is of, nil where the providers have none.
 func (s *Set) probe(stub *patch.Stub) *provider.Probe {

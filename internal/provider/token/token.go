@@ -68,12 +68,13 @@ var signs = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"
 
 // Scanner reads the tokens of a text, one after the other.
 type Scanner struct {
-	text  string
-	at    int
-	line  int
-	start int // of the line, in text
-	file  string
-	fresh bool // nothing but white space stands before in the line
+	text   string
+	at     int
+	placed int // line and start are those of this place
+	line   int
+	start  int // of the line, in text
+	file   string
+	fresh  bool // nothing but white space stands before in the line
 	// unclosed is where a comment begins that does not end, nil where there is none or
 	// that was told.
 	unclosed *Pos
@@ -90,19 +91,19 @@ func (s *Scanner) Rename(file string, line int) {
 	if file != "" {
 		s.file = file
 	}
+	s.pos()
 	s.line = line - 1 // the directive's line is to end yet
 }
 
-// Pos returns the place of what comes next.
-func (s *Scanner) Pos() Pos { return s.pos(s.at) }
-
-func (s *Scanner) pos(at int) Pos {
-	return Pos{s.file, s.line, at - s.start + 1}
-}
-
-func (s *Scanner) newline(at int) {
-	s.line++
-	s.start = at + 1
+// pos returns the place of what comes next.
+func (s *Scanner) pos() Pos {
+	passed := s.text[s.placed:s.at]
+	s.line += strings.Count(passed, "\n")
+	if last := strings.LastIndexByte(passed, '\n'); last >= 0 {
+		s.start = s.placed + last + 1
+	}
+	s.placed = s.at
+	return Pos{s.file, s.line, s.at - s.start + 1}
 }
 
 // Next returns the next token, and false at the end.
@@ -116,7 +117,7 @@ func (s *Scanner) Next() (t Token, ok bool) {
 		return t, false
 	}
 	begin, c := s.at, s.text[s.at]
-	pos := s.pos(begin)
+	pos := s.pos()
 	fresh := s.fresh
 	s.fresh = false
 	switch {
@@ -167,9 +168,6 @@ func (s *Scanner) quoted(begin int, quote byte, pos Pos, space bool) Token {
 	for ; i < len(s.text) && s.text[i] != '\n'; i++ {
 		switch s.text[i] {
 		case '\\':
-			if i+1 < len(s.text) && s.text[i+1] == '\n' {
-				s.newline(i + 1)
-			}
 			i++
 		case quote:
 			s.at = i + 1
@@ -185,12 +183,10 @@ func (s *Scanner) space() (found bool) {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; {
 		case c == '\n':
-			s.newline(s.at)
 			s.fresh = true
 		case c == ' ' || '\t' <= c && c <= '\r':
 		case s.joined() > 0:
 			s.at += s.joined() - 1
-			s.newline(s.at)
 		case strings.HasPrefix(s.text[s.at:], "//"):
 			end := strings.IndexByte(s.text[s.at:], '\n')
 			if end < 0 {
@@ -226,18 +222,12 @@ func (s *Scanner) joined() int {
 func (s *Scanner) block() bool {
 	end := strings.Index(s.text[s.at+2:], "*/")
 	if end < 0 {
-		at := s.Pos()
+		at := s.pos()
 		s.unclosed = &at
 		s.text = s.text[:s.at]
 		return false
 	}
-	end += s.at + 2
-	for i := s.at; i < end; i++ {
-		if s.text[i] == '\n' {
-			s.newline(i)
-		}
-	}
-	s.at = end + 1
+	s.at += end + 3
 	return true
 }
 
@@ -288,7 +278,6 @@ func (s *Scanner) directive() string {
 		switch {
 		case s.joined() > 0:
 			s.at += s.joined() - 1
-			s.newline(s.at)
 			c = ' '
 		case quote != 0:
 			if c == '\\' && len(rest) > 1 && rest[1] != '\n' {

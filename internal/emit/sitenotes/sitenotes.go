@@ -22,6 +22,7 @@ package sitenotes
 
 import (
 	"debug/elf"
+	"encoding/binary"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -43,35 +44,35 @@ func Is(s *elfreloc.Section, name string) bool {
 
 // Writer adds sections of notes to an object.
 type Writer struct {
-	e    *elfreloc.Edit
+	Edit *elfreloc.Edit
 	m    arch.Machine
 	kept int // the last text section that Keep was called for
 }
 
 // NewWriter starts to add sections.
-func NewWriter(e *elfreloc.Edit, m arch.Machine) *Writer { return &Writer{e: e, m: m} }
+func NewWriter(e *elfreloc.Edit, m arch.Machine) *Writer { return &Writer{Edit: e, m: m} }
 
 // Notes starts a section of about so many notes. rela tells that addends are to be in
 // relocations, and not in the notes.
 func (w *Writer) Notes(rela bool, count int) *Notes {
 	const usual, fields = 80, 3 // bytes and fields of a note
-	return &Notes{layout: w.e.Object().Encoding, rela: rela, data: make([]byte, 0, usual*count), fields: make([]field, 0, fields*count)}
+	return &Notes{layout: w.Edit.Object().Encoding, rela: rela, data: make([]byte, 0, usual*count), fields: make([]field, 0, fields*count)}
 }
 
 // Add writes notes of text section text, to a section of the given name. It returns
 // what text has to refer to in order to keep them alive.
 func (w *Writer) Add(name string, text int, n *Notes) (linkerset.SymbolRef, error) {
-	sec := w.e.AddSection(elfreloc.NewSection{
+	sec := w.Edit.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
 		Relocs: true, Rela: n.rela, RelocCount: len(n.fields), GroupOf: text, Link: text,
 	})
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
-		if err := w.e.AddRelocation(sec, r); err != nil {
+		if err := w.Edit.AddRelocation(sec, r); err != nil {
 			return linkerset.SymbolRef{}, err
 		}
 	}
-	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
+	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.Edit, w.m, sec)}, w.keep(text, n.rela)
 }
 
 // keep adds the section that keeps text alive in gold, once.
@@ -81,9 +82,75 @@ func (w *Writer) keep(text int, rela bool) error {
 	}
 	w.kept = text
 	trap := w.m.Traits().Breakpoints[0]
-	sec := w.e.AddSection(elfreloc.NewSection{
+	sec := w.Edit.AddSection(elfreloc.NewSection{
 		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
 		Relocs: true, Rela: rela, GroupOf: text,
 	})
-	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: linkerset.SectionMark(w.e, w.m, text)})
+	return w.Edit.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: linkerset.SectionMark(w.Edit, w.m, text)})
 }
+
+// align is what notes and their descriptions are aligned to, in bytes.
+const align = 4
+
+// Notes are the contents of a section of notes, and its fields that refer to
+// something.
+type Notes struct {
+	layout elfreloc.Encoding
+	rela   bool
+	data   []byte
+	fields []field
+}
+
+type field struct {
+	offset uint64
+	to     linkerset.SymbolRef
+}
+
+// Add appends a note (gABI, "Note Section"): its header, the owner with its NUL, and
+// what describe appends.
+func (n *Notes) Add(owner string, typ uint32, describe func(n *Notes)) {
+	header := len(n.data)
+	n.data = append(n.data, make([]byte, 12)...)
+	n.String(owner)
+	n.pad()
+	start := len(n.data)
+	describe(n)
+	order := n.layout.Order
+	order.PutUint32(n.data[header:], uint32(len(owner)+1))
+	order.PutUint32(n.data[header+4:], uint32(len(n.data)-start))
+	order.PutUint32(n.data[header+8:], typ)
+	n.pad()
+}
+
+func (n *Notes) pad() {
+	n.data = append(n.data, make([]byte, -len(n.data)&(align-1))...)
+}
+
+// Word appends an address, of the class's word size: 0 for the zero Ref.
+func (n *Notes) Word(to linkerset.SymbolRef) {
+	at := len(n.data)
+	n.data = append(n.data, make([]byte, n.layout.Word())...)
+	if to == (linkerset.SymbolRef{}) {
+		return
+	}
+	n.fields = append(n.fields, field{uint64(at), to})
+	if !n.rela {
+		n.layout.PutWord(n.data[at:], uint64(to.Addend))
+	}
+}
+
+// Word64 appends an address as 64 bits, whatever the class.
+func (n *Notes) Word64(to linkerset.SymbolRef) {
+	rest := make([]byte, 8-n.layout.Word())
+	if n.layout.Order == binary.ByteOrder(binary.BigEndian) {
+		n.data, rest = append(n.data, rest...), nil
+	}
+	n.Word(to)
+	n.data = append(n.data, rest...)
+}
+
+// Byte appends one byte.
+func (n *Notes) Byte(b byte) { n.data = append(n.data, b) }
+
+// String appends a string and its NUL.
+func (n *Notes) String(s string) { n.data = append(append(n.data, s...), 0) }
