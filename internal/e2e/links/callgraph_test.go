@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"slices"
-	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/expect"
@@ -61,83 +60,4 @@ func checkNotLoaded(t *testing.T, im *image) {
 		}
 		expect.Equal(t, want, expect.Value(s.Data())(t), "%s: %s", im.path, section)
 	}
-}
-
-// TestCallGraph links programs of a compiler that writes the call graph, and has LLVM
-// read it: it is that of the twin, but for the stubs, and in their place is nothing.
-func TestCallGraph(t *testing.T) {
-	if toolchains.CallGraph == "" {
-		return // TestNotLoaded has what the compiler would write
-	}
-	for _, m := range toolchains.Machines {
-		c := compiler{machine: of(m), cc: toolchains.Clang, flags: []string{"-O2", "-fPIC", toolchains.CallGraph}}
-		for _, ld := range c.machine.linkers {
-			t.Run(c.String()+"/"+ld.Name, func(t *testing.T) {
-				c.parallel(t, ld.Path, toolchains.LLVM("llvm-readobj"))
-				p := compileProgram(t, c, pairs, false)
-				twin, err := modePIE.link(p, ld, nil, p.twin())
-				unconverted(t, err)
-				got := expect.Value(modePIE.link(p, ld, nil, p.converted(t)))(t)
-				got.check(t, c.machine, pairs, twin.examine(t, c.machine))
-				checkCallGraph(t, callGraph(t, twin.image), callGraph(t, got.image))
-			})
-		}
-	}
-}
-
-// checkCallGraph compares calls, which are as often in the one as in the other only
-// where they are of what has a name.
-func checkCallGraph(t *testing.T, twin, got []string) {
-	t.Helper()
-	stubs := 0
-	for i, c := range twin {
-		if from, _, ok := strings.Cut(c, " -> [__dtrace_"); ok {
-			twin[i] = from + " -> address 0"
-			stubs++
-		}
-	}
-	if stubs < 50 || stubs == len(twin) {
-		t.Errorf("the twin has %d calls, and %d of stubs", len(twin), stubs)
-	}
-	slices.Sort(twin)
-	slices.Sort(got)
-	expect.Equal(t, slices.Compact(twin), slices.Compact(got))
-}
-
-// callGraph returns what llvm-readobj reads: callers and callees, but for calls through
-// pointers. A callee is shown by its name, as unnamed, or as address 0.
-func callGraph(t *testing.T, path string) []string {
-	t.Helper()
-	var all []string
-	var from, to string
-	called := false
-	for line := range strings.Lines(tools.Output(t, toolchains.LLVM("llvm-readobj"), "--call-graph-info", path)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch key {
-		case "Function {":
-			called = false
-		case "DirectCallees [":
-			called = true
-		case "{":
-			to = ""
-		case "Names":
-			to = value
-			if !called {
-				from = value
-			}
-		case "Address":
-			if !called {
-				continue
-			}
-			switch {
-			case to != "":
-			case value == "0x0":
-				to = "address 0"
-			default:
-				to = "unnamed" // GNU ld's stubs of shared libraries have no names
-			}
-			all = append(all, from+" -> "+to)
-		}
-	}
-	return all
 }

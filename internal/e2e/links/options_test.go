@@ -1,8 +1,6 @@
 package links
 
 import (
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,34 +48,5 @@ func TestNoRecords(t *testing.T) {
 			checkNames(t, im)
 			checkRun(t, amd64, got.exe, expected(t), im, nil)
 		})
-	}
-}
-
-// TestFentry makes probes of what -pg -mfentry puts at the start of functions.
-func TestFentry(t *testing.T) {
-	for _, object := range []string{"none.amd64-gcc12-fentry.o", "none.amd64-clang19-fentry.o"} {
-		for _, ld := range amd64.linkers {
-			t.Run(object+"/"+ld.Name, func(t *testing.T) {
-				t.Parallel()
-				amd64.need(t)
-				tools.Need(t, ld.Path)
-				c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
-				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
-				exe := expect.Value(link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c")))(t)
-				tools.Must(t, exe)
-				var functions []string
-				im := openImage(t, exe)
-				sites := im.records(t, pairs)
-				checkCode(t, amd64, im, sites)
-				for _, s := range sites {
-					functions = append(functions, s.id+" "+s.function)
-				}
-				slices.Sort(functions)
-				want := []string{"__fentry__ none_call", "__fentry__ none_cold", "__fentry__ none_tail", "__fentry__ none_weak"}
-				if !slices.Equal(functions, want) {
-					t.Errorf("records of %q, not %q", functions, want)
-				}
-			})
-		}
 	}
 }

@@ -37,11 +37,22 @@ func compileTests(t *testing.T, c compiler, library bool) tests {
 		o := c.object(t, "tested.c", "-DNAME="+name, `-DSTRING="`+name+`"`)
 		p.objects = append(p.objects, o)
 	}
-	k := collected{name: "semaphores", ar: "rcsD", flags: []string{"--stapsdt"}}
-	p.archive = k.archive(t, c.machine, p.objects[2:])
+	p.archive = archive(t, c.machine, p.objects[2])
 	p.objects = p.objects[:2]
 	p.more = compiler{machine: c.machine, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}.object(t, "testing.c", rename...)
 	return p
+}
+
+// archive collects an object in an archive, and converts it there.
+func archive(t *testing.T, m *machine, object string) string {
+	t.Helper()
+	return files.Must(t, "libprobed.a", []string{"archive", m.Name, object}, func(out string) error {
+		if _, err := tools.Try(m.Tool("ar"), "rcsD", out, object); err != nil {
+			return err
+		}
+		_, err := tools.Try(converter, append(tools.RecordsAlone("--stapsdt"), out)...)
+		return err
+	})
 }
 
 // wantTests returns what the program prints.

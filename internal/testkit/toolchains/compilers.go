@@ -17,16 +17,6 @@ var (
 	Compilers = []Compiler{GCC, NamedGCC, OldClang, Clang}
 )
 
-// CallGraph has Clang write the call graph, "" if it cannot.
-var CallGraph = callGraph()
-
-func callGraph() string {
-	if !since("sid") {
-		return ""
-	}
-	return "-fexperimental-call-graph-section"
-}
-
 // CC returns the command of a machine's C compiler: its program, and the flags that
 // choose the machine.
 func (m *Machine) CC(c Compiler) []string { return m.compiler(c, c.Name) }
