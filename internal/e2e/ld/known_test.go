@@ -41,7 +41,8 @@ func namesInNotes(t *testing.T, file string) []string {
 }
 
 // TestNotesOfOtherInputs names notes by the definition of the probe: in an object, in an
-// archive, in a shared library, in an object that was converted, and in -r.
+// archive, in a shared library, in an object that was converted, in -r, and among code of
+// link-time optimisation.
 func TestNotesOfOtherInputs(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		t.Setenv("SDTCONVERT_FLAGS", "--stapsdt")
@@ -55,27 +56,15 @@ func TestNotesOfOtherInputs(t *testing.T) {
 		for name, inputs := range map[string][]string{
 			"object": {"use.o", "define.o"}, "archive": {"use.o", "-L.", "-ldefine"}, "library": {"use.o", "./libshared.so"},
 			"converted": {"converted.o", "use.o"}, "relocatable": {"-r", "-nostdlib", "use.o", "define.o"},
-			"sources": {"use.c", "define.c"},
+			"sources": {"use.c", "define.c"}, "generated": {"-flto", "use.c", "define.c"},
 		} {
+			if name == "generated" && !l.Can(toolchains.GCCPlugin) {
+				continue
+			}
 			tools.Must(t, "gcc", slices.Concat(flags, inputs, []string{"-o", name + ".out"})...)
 			if got, want := namesInNotes(t, name+".out"), []string{"icmp pkt__receive -4@%edi 1@%sil"}; !slices.Equal(got, want) {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 		}
 	})
-}
-
-// TestNotesOfGeneratedCode finds definitions among code of link-time optimisation.
-func TestNotesOfGeneratedCode(t *testing.T) {
-	l := toolchains.AMD64.Linker("bfd")
-	tools.Need(t, "gcc", l.Path, "readelf")
-	enter(t, l.Path)
-	t.Setenv("SDTCONVERT_FLAGS", "--stapsdt")
-	disk.Write(t, "use.c", usesOnly)
-	disk.Write(t, "define.c", definesOnly)
-	flags := []string{"-B" + wrappers, l.Use(), "-O2", "-flto", "-I" + tools.Root("include")}
-	tools.Must(t, "gcc", append(flags, "use.c", "define.c", "-o", "program")...)
-	if got, want := namesInNotes(t, "program"), []string{"icmp pkt__receive -4@%edi 1@%sil"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }
