@@ -118,28 +118,3 @@ func TestBpftrace(t *testing.T) {
 		}
 	}
 }
-
-// TestForksUnderBpftrace has children run what is armed in their parent. Linux 6.18
-// makes calls of NOPs of five bytes, of code that children do not have.
-func TestForksUnderBpftrace(t *testing.T) {
-	for _, c := range []compiler{gcc, clang} {
-		t.Run(c.cc.Name, func(t *testing.T) {
-			t.Parallel()
-			p := compileProgram(t, c, "-g")
-			const n = 5
-			want := len(inRegisters(p.calls(t, n))) // of the parent
-			p.main = c.compile(t, p.dir, "forks.c")
-			exe := p.executable(t)
-			tools.NeedUprobes(t)
-			hits := 0
-			for _, line := range trace(t, exe, exe, n) {
-				if strings.HasPrefix(line, "> ") {
-					hits++
-				}
-			}
-			if hits < want {
-				t.Errorf("%d hits, and %d calls of the twin", hits, want)
-			}
-		})
-	}
-}

@@ -159,30 +159,6 @@ func TestDTraceLinks(t *testing.T) {
 	all.Run(t)
 }
 
-// TestDTraceRelocatable links in two steps, with each pair of linkers.
-func TestDTraceRelocatable(t *testing.T) {
-	all := product.New("merging linker", "linker", "garbage")
-	p := compileProgram(t, gcc, "-DSDT_CALLS")
-	objects := append(p.convertWith(t, "--no-stapsdt", "--dtrace", prototypes), p.main, p.rest)
-	for _, first := range linkers {
-		merged := filepath.Join(p.dir, first.Name+".o")
-		tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
-		for _, ld := range linkers {
-			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-				all.Add(first.Name+"/"+ld.Name+gc, []string{first.Name, ld.Name, gc}, func(t *testing.T) {
-					out, err := p.tryImage(t, "image", []string{"-pie", gc, "-B" + linker(t, ld)}, merged)
-					if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
-						t.Skip("so it does unconverted")
-					}
-					expect.OK(t, err)
-					checkDTrace(t, p.machine, out)
-				})
-			}
-		}
-	}
-	all.Run(t)
-}
-
 // TestDTraceMachines links notes of both kinds for each machine whose registers DTrace
 // does not take for numbers.
 func TestDTraceMachines(t *testing.T) {

@@ -81,23 +81,6 @@ func (p program) underGDB(t *testing.T, want []string) {
 	}
 }
 
-// TestGDBLists compares gdb's list of probes with the notes.
-func TestGDBLists(t *testing.T) {
-	tools.Need(t, "gdb")
-	exe := compileProgram(t, gcc, "-g").executable(t)
-	var want, got []string
-	for _, n := range notesOf(t, exe) {
-		want = append(want, fmt.Sprintf("%s %s 0x%016x", n.provider, n.name, n.location))
-	}
-	for _, m := range regexp.MustCompile(`(?m)^stap +(\w+) +(\S+) +(0x\w+) `).FindAllStringSubmatch(
-		tools.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", exe), -1) {
-		got = append(got, strings.Join(m[1:], " "))
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	expect.Equal(t, want, got)
-}
-
 // TestGDBRemotely makes the arguments read in programs that are emulated.
 func TestGDBRemotely(t *testing.T) {
 	for _, c := range []compiler{arm, armClang, arm64, i386, ppc64, ppc64le, s390x} {

@@ -34,13 +34,6 @@ func found(pattern, out string) []string {
 	return slices.Compact(all)
 }
 
-func TestBpftraceLists(t *testing.T) {
-	tools.Need(t, "bpftrace")
-	exe := compileProgram(t, gcc, "-g").executable(t)
-	got := found(`(?m)^usdt:[^:]*:(.*)$`, tools.Must(t, "bpftrace", "-l", "usdt:"+exe+":*"))
-	expect.Equal(t, probes("%s:%s"), got)
-}
-
 func TestTplistLists(t *testing.T) {
 	tools.Need(t, "tplist-bpfcc")
 	exe := compileProgram(t, gcc, "-g").executable(t)

@@ -150,48 +150,32 @@ func TestNopsOfCompilers(t *testing.T) {
 
 // TestNopsMerged converts what ld -r has merged, and again with what is converted.
 func TestNopsMerged(t *testing.T) {
-	objects := []string{"all.o", "others.o", "some.o"}
-	var rows [][]string
-	for _, c := range []compiler{gcc, clang} {
-		for _, first := range linkers {
-			for _, name := range objects {
-				for _, ld := range linkers {
-					rows = append(rows, []string{c.cc.Name, first.Name, name, ld.Name})
-				}
-			}
-		}
-	}
 	all := product.New("compiler", "merging linker", "objects", "linker")
-	rows = all.Choose(t, rows)
-	chosen := func(values ...string) bool {
-		return slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row[:len(values)], values) })
-	}
 	for _, c := range []compiler{gcc, clang} {
 		p := compileNops(t, c)
 		converted := p.convert(t)
-		probed := map[string][]string{"all.o": p.probed, "some.o": {p.probed[0], converted[1], converted[2]}, "others.o": {converted[0], p.probed[1], p.probed[2]}}
-		for _, first := range linkers {
-			if !chosen(c.cc.Name, first.Name) {
-				continue
-			}
-			t.Run(c.cc.Name+"/"+first.Name, func(t *testing.T) {
-				for _, name := range objects {
-					if !chosen(c.cc.Name, first.Name, name) {
-						continue
-					}
-					merged := filepath.Join(t.TempDir(), name)
-					if !mergeNops(t, first, merged, probed[name]) {
-						continue
-					}
-					for _, ld := range linkers {
-						if chosen(c.cc.Name, first.Name, name, ld.Name) {
+		for _, objects := range []struct {
+			name    string
+			objects []string
+		}{
+			{"all.o", p.probed},
+			{"others.o", []string{converted[0], p.probed[1], p.probed[2]}},
+			{"some.o", []string{p.probed[0], converted[1], converted[2]}},
+		} {
+			for _, first := range linkers {
+				for _, ld := range linkers {
+					values := []string{c.cc.Name, first.Name, objects.name, ld.Name}
+					all.Add(strings.Join(values, "/"), values, func(t *testing.T) {
+						merged := filepath.Join(t.TempDir(), objects.name)
+						if mergeNops(t, first, merged, objects.objects) {
 							p.linkMergedNops(t, first, ld, merged)
 						}
-					}
+					})
 				}
-			})
+			}
 		}
 	}
+	all.Run(t)
 }
 
 // mergeNops merges objects, and converts the result twice, which is as once. It reports

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,22 +101,5 @@ func TestNamesOfOtherFiles(t *testing.T) {
 				t.Errorf("alone: %q", alone)
 			}
 		})
-	}
-}
-
-// TestDefinitionsThatDisagree leaves the object alone whose names are not known.
-func TestDefinitionsThatDisagree(t *testing.T) {
-	use, define, _ := compileApart(t, gcc)
-	other := filepath.Join(filepath.Dir(use), "other.c")
-	text := "#define sdt_ping_kernel_unreach_pkt__receive sdt_icmp_kernel_unreach_pkt__receive\n" + strings.ReplaceAll(apart["define.c"], "(icmp", "(ping")
-	disk.Write(t, other, text)
-	tools.Must(t, "gcc", "-c", "-I"+include, other, "-o", other[:len(other)-1]+"o")
-	before := disk.Read(t, use)
-	out, err := tools.Try(converter, "--stapsdt", use, define, other[:len(other)-1]+"o")
-	if want := "icmp:kernel:unreach:pkt-receive(int, unsigned char) in " + define + " and ping:kernel:unreach:pkt-receive(int, unsigned char) in "; err == nil || !strings.Contains(out, want) {
-		t.Errorf("got %v %s, want %s", err, out, want)
-	}
-	if after, _ := os.ReadFile(use); string(after) != string(before) {
-		t.Error("the object is changed")
 	}
 }
