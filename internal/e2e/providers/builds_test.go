@@ -159,44 +159,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The class is that of the objects, which are not to be of two.
-func TestClasses(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "p.d", "provider p { probe go(); };\n")
-	b.write(t, "a.s", ".data\n")
-	b.Must(t, "as", "--32", "a.s", "-o", "a32.o")
-	b.Must(t, "as", "--64", "a.s", "-o", "a64.o")
-	for object, class := range map[string]string{"a32.o": "ELF32", "a64.o": "ELF64"} {
-		b.Must(t, b.dtrace, "-G", "-s", "p.d", object)
-		expect.Contains(t, b.Output(t, "readelf", "-hW", "p.o"), class, "%s", object)
-	}
-	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
-	b.Refuses(t, "they are not of one link", b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
-	b.Must(t, "ar", "rcs", "lib.a", "a32.o")
-	b.Must(t, b.dtrace, "-G", "-s", "p.d", "-o", "q.o", "lib.a")
-	b.holds(t, "a.s", "a32.o", "a64.o", "lib.a", "p.d", "q.o")
-}
-
-// Headers of the system are a compiler's to read.
-func TestSystemHeaders(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "p.d", "#include <sys/types.h>\n#include <stdlib.h>\n#if defined __SIZEOF_POINTER__ && defined MINE\nprovider p { probe go(pid_t, size_t linux); };\n#endif\n")
-	for _, env := range [][]string{nil, {"CPP=cpp"}, {"CC=gcc -m64"}} {
-		b.Env = env
-		b.Must(t, b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
-		if text, err := os.ReadFile(filepath.Join(b.Directory, "p.h")); err != nil || !strings.Contains(string(text), "#define P_GO(arg1, arg2)") {
-			t.Errorf("%q: %v", env, err)
-		}
-	}
-	b.Env = []string{"CPP=no-such-program"}
-	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.h")))
-	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
-	if err == nil || !strings.Contains(out, `p.d: -C: no-such-program -E: exec: "no-such-program": executable file not found in $PATH; install it, or name another one with CC, CPP or -x cpppath`) {
-		t.Errorf("%v: %s", err, out)
-	}
-	b.holds(t, "p.d")
-}
-
 // The scripts of projects change names of macros, or types, and the header still compiles.
 func TestScripts(t *testing.T) {
 	tools.Need(t, "sed")

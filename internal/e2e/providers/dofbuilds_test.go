@@ -99,16 +99,6 @@ func TestDOFAllOrNothing(t *testing.T) {
 		append(s.objects, address+".o")...)
 }
 
-// More sites than the format has room for keep the object as it is, too.
-func TestDOFNoRoom(t *testing.T) {
-	tools.Need(t, toolchains.Clang.Name)
-	directory := t.TempDir()
-	s := &shop{directory: directory, provider: filepath.Join(directory, "provider.o")}
-	many := write(t, directory, "many.s", ".type f,@function\nf:\n.rept 65536\ncall __dtrace_shop___empty\n.endr\n.size f,.-f\n")
-	tools.Must(t, toolchains.Clang.Name, "--target="+dofTriplet, "-c", "-o", many+".o", many)
-	s.refuses(t, "probe empty has 65536 sites and 0 tests in function f, and there is room for 65535 each", many+".o")
-}
-
 // The header for Linux does not compile for these systems, where its notes would be no
 // probes.
 func TestHeaderOfLinuxElsewhere(t *testing.T) {

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,27 +10,6 @@ import (
 // What test suites of other programs that make headers and objects of provider files expect,
 // as far as it is about building: each test has the name that it has there.
 
-// Probes by the macros of <sys/sdt.h> alone, and the object of their provider.
-func TestLinkpriv(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "prov.d", "provider test_prov { probe zero(); probe one(int); probe five(int, int, int, int, int); };\n")
-	b.write(t, "test.c", `#include <sys/sdt.h>
-int main(int n, char **v)
-{
-	DTRACE_PROBE(test_prov, zero);
-	DTRACE_PROBE1(test_prov, one, n);
-	DTRACE_PROBE5(test_prov, five, 1, 2, 3, 4, 5);
-	return 0;
-}
-`)
-	b.Must(t, "gcc", "-c", "test.c")
-	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
-	b.Must(t, "./test")
-	want := []string{"test_prov five -4@ -4@ -4@ -4@ -4@", "test_prov one -4@", "test_prov zero"}
-	expect.Equal(t, want, forms(t, filepath.Join(b.Directory, "test")))
-}
-
 // A source that only tests whether a probe is traced, without the object and with it.
 func TestOnlyenabled(t *testing.T) {
 	b := newBuild(t)
@@ -40,34 +18,6 @@ func TestOnlyenabled(t *testing.T) {
 	expect.Equal(t, nil, forms(t, exe), "notes of no probe")
 	b.Must(t, "gcc", "main.o", "-o", "alone")
 	b.Must(t, "./alone")
-}
-
-// The object is made again after it was removed, and the probes are those of before: that of
-// a local function, too.
-func TestStatic2(t *testing.T) {
-	b := newBuild(t)
-	for range 2 {
-		exe := b.program(t, "provider test_prov { probe probe1(); probe probe2(); };\n", `
-static __attribute__((noinline)) void local(void) { TEST_PROV_PROBE2(); }
-int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
-`)
-		b.Must(t, converter, "check", "--require", "test_prov:prog:main:probe1", "--require", "test_prov:prog:local:probe2", exe)
-		expect.Lacks(t, b.Output(t, "nm", exe), "dtrace")
-		expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
-	}
-}
-
-// A program that spoils its environment before anything of it is read.
-func TestCorruptenv(t *testing.T) {
-	b := newBuild(t)
-	exe := b.program(t, "provider test_prov { probe go(int); };\n", `
-#include <unistd.h>
-static void spoil(int argc, char **argv, char **envp) { if (envp[0]) envp[0] = (char *)1; }
-__attribute__((section(".preinit_array"), used)) static void (*first)(int, char **, char **) = spoil;
-int main(void) { TEST_PROV_GO(1); return TEST_PROV_GO_ENABLED(); }
-`)
-	b.Env = []string{"ANY=1"}
-	b.Must(t, exe)
 }
 
 // Several providers in a file; one provider in several files, each with a header and an
