@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"io"
 	"iter"
+	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -76,4 +79,54 @@ func (p *Program) End() error {
 		p.err = p.Wait()
 	})
 	return p.err
+}
+
+// GDBSettings begin the scripts of gdb: it asks no questions then.
+const GDBSettings = "set pagination off\nset confirm off\nset debuginfod enabled off\nset breakpoint pending on\n"
+
+// GDB runs a program under gdb, with a script and more words, and returns what both print. The
+// test is skipped where gdb may not run programs.
+func GDB(t testing.TB, gdb, exe, script string, more ...string) string {
+	t.Helper()
+	Need(t, gdb)
+	file := filepath.Join(t.TempDir(), "script.gdb")
+	expect.OK(t, os.WriteFile(file, []byte(GDBSettings+script), 0o666))
+	out, err := Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
+	if strings.Contains(out, "ptrace: ") {
+		Unavailable(t, "gdb may not run programs: "+Shortened(out))
+	}
+	expect.OK(t, err)
+	return out
+}
+
+// NeedUprobes skips a test where bpftrace is there and the kernel lets it attach to no
+// program: no package can change that.
+func NeedUprobes(t testing.TB) {
+	t.Helper()
+	Need(t, "bpftrace")
+	if why := attaches(); why != "" {
+		t.Skip(why)
+	}
+}
+
+// attaches reports why bpftrace cannot trace a program of this machine, "" if it can.
+var attaches = sync.OnceValue(func() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return err.Error()
+	}
+	out, err := Try("bpftrace", "-e", "uprobe:"+exe+":main.main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
+	if err != nil || !strings.Contains(out, "attached") {
+		return "no uprobes on this machine: " + out
+	}
+	return ""
+})
+
+// Heed makes programs that the test starts heed signals which this process was started
+// to ignore, as under nohup: those that a process watches are the default for a child.
+func Heed(t testing.TB, signals ...os.Signal) {
+	t.Helper()
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, signals...)
+	t.Cleanup(func() { signal.Stop(c) })
 }
