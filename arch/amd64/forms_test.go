@@ -1,8 +1,10 @@
 package amd64
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -120,4 +122,161 @@ func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 			expect.Equal(t, k.asm, decodeAsm(t, got.New), "%s: the disabled form", f.name)
 		}
 	}
+}
+
+var kinds = []arch.Kind{arch.Probe, arch.Enabled}
+
+var environments = []arch.Env{{}, {Armable: true}}
+
+// disabledText returns the disabled form of a site between the bytes around it.
+func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
+	t.Helper()
+	const start = 0x200
+	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, Register: true, Code: unhex(t, f.code)}
+	c := expect.Value(Machine{}.Disable(site, k, env))(t)
+	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
+}
+
+// eachDisabled calls check with each form of site as each kind in each environment.
+func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
+	for _, f := range registerForms {
+		for _, k := range kinds {
+			if k == arch.Enabled && f.enabled == "" {
+				continue // for which there is no room
+			}
+			for _, env := range environments {
+				check(f, k, env)
+			}
+		}
+	}
+}
+
+// What stands around a site is padding or other code, and must not matter.
+func TestDisabledRecognisesEachForm(t *testing.T) {
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		for _, around := range [][]byte{
+			nil, {0xcc, 0xcc, 0xcc}, {0x90, 0x90, 0x90}, {0x66, 0x31, 0xc0}, {0xc3, 0x74, 0x01}, {0x0f, 0x1f, 0x00},
+			{0x75, 0x02}, {0x75, 0x02, 0x90}, {0x66, 0x90},
+		} {
+			text, c := disabledText(t, f, k, env, around, around)
+			got, ok := Machine{}.Disabled(text, c.RecordedOffset, k)
+			// What is behind a short form may make a longer one of it.
+			if !ok || got.Offset != c.Site.Offset || !bytes.HasPrefix(got.Code, c.New) || around == nil && len(got.Code) != len(c.New) {
+				t.Errorf("%s as %s in %+v before % x is read back as %+v, %v", f.name, arch.Describe(k, f.form), env, around, got, ok)
+			}
+		}
+	})
+}
+
+// A load of a stub's address has room for what a call through its register has none: it
+// becomes that of the address of a helper, which loads the semaphore.
+func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
+	for _, c := range []struct{ code, new string }{
+		{"48 8b 05 00 00 00 00", "48 8d 05 00 00 00 00"}, // mov to lea, %rax
+		{"4c 8b 3d 00 00 00 00", "4c 8d 3d 00 00 00 00"}, // %r15
+	} {
+		site := arch.Site{Offset: 0x40, GOT: true, Register: true, Code: unhex(t, c.code)}
+		got := mustDisable(t, site, arch.Enabled, arch.Env{SemaphoreBytes: 2, Armable: true})
+		want := arch.Change{
+			Site: site, New: unhex(t, c.new), RecordedOffset: 0x40, Target: arch.TargetTest,
+			Reloc: elfreloc.Relocation{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
+		}
+		expect.Equal(t, want, got)
+		got.New[3] = 0x20 // as linked
+		text := arch.Text{Code: got.New, Start: 0x40}
+		if back, ok := (Machine{}).Disabled(text, 0x40, arch.Enabled); !ok || !back.Register || len(back.Code) != len(site.Code) {
+			t.Errorf("read back as %+v, %v", back, ok)
+		}
+		if to, ok := (Machine{}).Branch(text, 0x40); !ok || to != 0x67 {
+			t.Errorf("it leads to %#x, %v", to, ok)
+		}
+		if _, ok := (Machine{}).Disabled(text, 0x40, arch.Probe); ok {
+			t.Error("it is taken for a probe's call")
+		}
+	}
+}
+
+// mustDisable returns the disabled form of a site.
+func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
+	t.Helper()
+	return expect.Value(Machine{}.Disable(s, k, env))(t)
+}
+
+// The bytes of libdtrace (dt_link.c, dt_modtext), where it has any for a site, and the
+// distance of what is recorded.
+func TestDOFForms(t *testing.T) {
+	call, jmp := []byte{0xe8, 0, 0, 0, 0}, []byte{0xe9, 0, 0, 0, 0}
+	jne := []byte{0x0f, 0x85, 0, 0, 0, 0}
+	callGOT, jmpGOT := []byte{0xff, 0x15, 0, 0, 0, 0}, []byte{0xff, 0x25, 0, 0, 0, 0}
+	for _, c := range []struct {
+		code   []byte
+		form   arch.Form
+		kind   arch.Kind
+		want   []byte
+		record uint64
+	}{
+		{call, arch.Call, arch.Probe, []byte{0x90, 0x90, 0x90, 0x90, 0x90}, 0},
+		{jmp, arch.Tail, arch.Probe, []byte{0xc3, 0x90, 0x90, 0x90, 0x90}, 0},
+		{call, arch.Call, arch.Enabled, []byte{0x48, 0x33, 0xc0, 0x90, 0x90}, 3},
+		{jmp, arch.Tail, arch.Enabled, []byte{0x48, 0x33, 0xc0, 0xc3, 0x90}, 0},
+		// je over; ret; nop x 3; over:
+		{jne, arch.CondTail, arch.Probe, []byte{0x74, 0x04, 0xc3, 0x90, 0x90, 0x90}, 2},
+		// je over; xor %eax,%eax; ret; nop; over:
+		{jne, arch.CondTail, arch.Enabled, []byte{0x74, 0x04, 0x33, 0xc0, 0xc3, 0x90}, 2},
+		{callGOT, arch.Call, arch.Probe, []byte{0x90, 0x90, 0x90, 0x90, 0x66, 0x90}, 0},
+		{jmpGOT, arch.Tail, arch.Enabled, []byte{0x48, 0x33, 0xc0, 0xc3, 0x66, 0x90}, 0},
+	} {
+		got, err := Machine{}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: c.code}, c.kind)
+		if err != nil || !bytes.Equal(got.New, c.want) || got.RecordedOffset != 16+c.record {
+			t.Errorf("% x as %s: % x, recorded at %d, %v", c.code, arch.Describe(c.kind, c.form), got.New, got.RecordedOffset, err)
+		}
+		// A kernel emulates the instruction of a probe, and skips that of a test.
+		insn, err := x86asm.Decode(got.New[got.RecordedOffset-16:], 64)
+		if err != nil || (insn.Op == x86asm.RET) != (c.kind == arch.Probe && c.form != arch.Call) {
+			t.Errorf("% x as %s: %v is recorded, %v", c.code, arch.Describe(c.kind, c.form), insn, err)
+		}
+		if rest := got.New[got.RecordedOffset-16+uint64(insn.Len):]; c.kind == arch.Enabled && c.form != arch.Call && rest[0] != 0xc3 {
+			t.Errorf("% x as %s: % x follows what a kernel skips", c.code, arch.Describe(c.kind, c.form), rest)
+		}
+	}
+	for _, s := range []arch.Site{{Form: arch.Call, Register: true, Code: []byte{0xff, 0xd0}}, {Form: arch.Nop, Code: nop5}} {
+		if c, err := (Machine{}).DisableDOF(s, arch.Probe); err == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// DTrace itself records the return of a test that is a tail call.
+func TestRecordedByDTrace(t *testing.T) {
+	text := arch.Text{Code: []byte{0x90, 0x48, 0x33, 0xc0, 0xc3, 0x90, 0x90}}
+	for _, record := range []uint64{1, 4} {
+		s, ok := Machine{}.RecordedDOF(text, record, arch.Enabled)
+		if !ok || s.Offset != 1 || s.Form != arch.Tail {
+			t.Errorf("recorded at %d: %+v, %v", record, s, ok)
+		}
+	}
+	for _, record := range []uint64{2, 3, 5} {
+		if s, ok := (Machine{}).RecordedDOF(text, record, arch.Enabled); ok && s.Form == arch.Tail {
+			t.Errorf("recorded at %d: %+v", record, s)
+		}
+	}
+}
+
+func wantRefusal(t *testing.T, err error, want string) {
+	t.Helper()
+	if !errors.As(err, new(*arch.Refusal)) {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	expect.Equal(t, want, err.Error())
+}
+
+func TestDisableRefusesShortTailsThatHaveToReturnOtherwise(t *testing.T) {
+	site := arch.Site{Form: arch.Tail, Register: true, Code: []byte{0xff, 0xe0}}
+	_, err := Machine{}.Disable(site, arch.Enabled, arch.Env{})
+	wantRefusal(t, err, "got an isenabled-tail through a register, of 2 bytes, which are too few; compile with -fno-optimize-sibling-calls")
+	_, err = Machine{}.Disable(site, arch.Probe, arch.Env{ReturnThunk: true})
+	wantRefusal(t, err, "got a tail through a register, of 2 bytes, which are too few; compile with -fno-optimize-sibling-calls")
+	site = arch.Site{Form: arch.Call, Register: true, Code: []byte{0x42, 0xff, 0x54, 0x25, 0}}
+	_, err = Machine{}.Disable(site, arch.Enabled, arch.Env{SemaphoreBytes: 4})
+	wantRefusal(t, err, "got an isenabled through a register, which has no room to load a semaphore; compile without -mcmodel=large, or convert without notes (--no-stapsdt)")
 }
