@@ -240,65 +240,6 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-const registerPairs = `
-void __dtrace_probe_first(long long, int);
-void __dtrace_probe_second(int, unsigned long long, int);
-void __dtrace_probe_third(int, int, long long);
-void __dtrace_probe_stack(int, int, int, long long, int);
-void __dtrace_probe_behind(int, int, int, int, int, long long, short);
-void f(int n, long long v)
-{
-	__dtrace_probe_first(v, n);
-	__dtrace_probe_second(n, v, n);
-	__dtrace_probe_third(n, n, v);
-	__dtrace_probe_stack(n, n, n, v, n);
-	__dtrace_probe_behind(n, n, n, n, n, v, n);
-}
-`
-
-// TestRegisterPairs has integers of 8 bytes in pairs of registers, which no tracer reads: a register
-// is a word to kernels, and gdb computes with words. The first of them ends the arguments; notes say
-// where those are that are all on the stack.
-func TestRegisterPairs(t *testing.T) {
-	for _, c := range []compiler{{toolchains.ARM, toolchains.GCC}, {toolchains.ARM, toolchains.Clang}} {
-		for _, set := range []string{"-marm", "-mthumb"} {
-			for _, from := range []string{"-g", "--prototypes"} {
-				if from == "-g" && c.cc.Clang {
-					continue // which writes no declarations of functions for arm
-				}
-				t.Run(c.cc.Name+"/"+set+"/"+from, func(t *testing.T) {
-					command := c.machine.CC(c.cc)
-					tools.Need(t, command[0], "readelf")
-					source := filepath.Join(t.TempDir(), "pairs.c")
-					disk.Write(t, source, registerPairs)
-					object := strings.TrimSuffix(source, "c") + "o"
-					flags, options := []string{"-O2", set, "-g"}, []string{"--stapsdt"}
-					if from == "--prototypes" {
-						prototypes := filepath.Join(filepath.Dir(source), "prototypes")
-						declarations := strings.Join(strings.SplitAfter(registerPairs, "\n")[1:6], "")
-						disk.Write(t, prototypes, declarations)
-						flags, options = flags[:2], append(options, "--prototypes", prototypes)
-					}
-					tools.Must(t, command[0], append(append(command[1:], flags...), "-c", source, "-o", object)...)
-					told := found(`(?m): (\w+: its notes leave out .*)$`, tools.Must(t, converter, append(options, "-v", object)...))
-					slices.Sort(told)
-					want := []string{
-						"first: its notes leave out argument 1, an integer of 8 bytes, in two registers, and the one behind it",
-						"second: its notes leave out argument 2, an integer of 8 bytes, in two registers, and the one behind it",
-						"stack: its notes leave out argument 4, an integer of 8 bytes, in two registers, and the one behind it",
-						"third: its notes leave out argument 3, an integer of 8 bytes, in two registers",
-					}
-					expect.Equal(t, want, told, "-v")
-					checkArgs(t, notesOf(t, object), map[string]string{
-						"sdt:first": "", "sdt:second": "-4@r0", "sdt:third": "-4@r0 -4@r1", "sdt:stack": "-4@r0 -4@r1 -4@r2",
-						"sdt:behind": "-4@r0 -4@r1 -4@r2 -4@r3 -4@[sp, #0] -8@[sp, #8] -2@[sp, #16]",
-					})
-				})
-			}
-		}
-	}
-}
-
 // apart are sources of one program, of which one uses probes that others define.
 var apart = map[string]string{
 	"use.c": `void __dtrace_probe_icmp_kernel_unreach_pkt__receive(int, unsigned char);

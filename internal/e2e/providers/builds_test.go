@@ -165,47 +165,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The scripts of projects change names of macros, or types, and the header still compiles.
-func TestScripts(t *testing.T) {
-	tools.Need(t, "sed")
-	for _, c := range []struct {
-		name   string
-		script []string
-		use    string
-	}{
-		{"each", []string{"s/SHOP_/TRACE_SHOP_/g", "s/( *char \\*/(const char */g", "s/, *char \\*/, const char */g"}, "TRACE_SHOP_"},
-		{"first", []string{"s/SHOP_/Shop_/"}, "Shop_"},
-		{"guard", []string{"s/SHOP_/SHOP_DTRACE_/g", "s/SHOP_H_TMP/PROBES_H/g", "s/(char \\*/(const char */g"}, "SHOP_DTRACE_"},
-		{"all but", []string{"/const/!s/char \\*/const char */g"}, "SHOP_"},
-		{"small", []string{"/^#define[ \t]*SHOP_[A-Z0-9_]*(.*)/y/ABCDEFGHIJKLMNOPQRSTUVWXYZ/abcdefghijklmnopqrstuvwxyz/"}, "shop_"},
-		{"pointers", []string{"s/void \\*/const void */g", "s/char \\*/const char */g"}, "SHOP_"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBuild(t)
-			b.Must(t, b.dtrace, "-h", "-s", source(t, "shop.d"), "-o", "shop.h.tmp")
-			var args []string
-			for _, s := range c.script {
-				args = append(args, "-e", s)
-			}
-			b.write(t, "shop.h", b.Output(t, "sed", append(args, "shop.h.tmp")...))
-			macro := func(name string) string {
-				if c.use == "shop_" {
-					name = strings.ToLower(name)
-				}
-				return c.use + name
-			}
-			// `class' and `errno' are names of arguments in the file.
-			b.write(t, "a.c", fmt.Sprintf("#include <errno.h>\n#include \"shop.h\"\nint main(int n, char **v) {\n%s(n, v[0]);\nif (%s()) %s(errno, v[0]);\nreturn 0; }\n",
-				macro("ORDER_PLACED"), macro("SENT_ENABLED"), macro("SENT")))
-			b.Must(t, "gcc", "-Wall", "-Werror", "a.c", "-o", "a.out")
-			b.Must(t, "./a.out")
-			if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 2 {
-				t.Errorf("%q", got)
-			}
-		})
-	}
-}
-
 // Stubs are converted and listed as any others.
 func TestStubs(t *testing.T) {
 	b := newBuild(t)
@@ -228,7 +187,7 @@ var converter string
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, &converter, nil)
+	tools.Main(m, `TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, &converter, nil)
 }
 
 // write writes a file of a directory.

@@ -260,29 +260,3 @@ func TestDOFOfARM64Tests(t *testing.T) {
 	}
 	expect.Equal(t, []string{"a.o fires"}, b.lostSites(t, "a.o"))
 }
-
-// Two objects of one name and content in two directories are two: in one run of -G and in
-// several. The objects are the same wherever the tree is.
-func TestDOFOfTwoDirectories(t *testing.T) {
-	var first string
-	for range 2 {
-		b := dofBuild(t)
-		for _, directory := range []string{"x", "y"} {
-			expect.OK(t, os.Mkdir(filepath.Join(b.Directory, directory), 0o777))
-			b.compileDOF(t, directory+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
-		}
-		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Directory, "y/a.o"))
-		for _, linker := range toolchains.AMD64.Linkers() {
-			b.Must(t, linker.Path, "-shared", "-z", "notext", "-o", "l.so", "x/a.o", "y/a.o", "p.o")
-			if out := b.Must(t, converter, "list", "-v", "l.so"); strings.Count(out, "disabled") != 2 {
-				t.Errorf("%s: %s", linker.Name, out)
-			}
-		}
-		sums := b.Output(t, "sha256sum", "x/a.o", "y/a.o", "p.o")
-		if first == "" {
-			first = sums
-		} else if sums != first {
-			t.Errorf("in another directory they are others: %s%s", first, sums)
-		}
-	}
-}
