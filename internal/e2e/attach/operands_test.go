@@ -123,58 +123,6 @@ func machineOf(m *toolchains.Machine) arch.Machine {
 	return all[slices.IndexFunc(all, func(known arch.Machine) bool { return known.Traits().Name == m.Name })]
 }
 
-// byteArguments has more arguments of a byte than amd64 has other registers than r8 to r15.
-const byteArguments = `
-#ifdef PROVIDER
-#include "bytes.h"
-#define FIRE(a, b, c, d, e, f, g, h) APP_BYTES(a, b, c, d, e, f, g, h)
-#else
-#include <sdt.h>
-
-#define FIRE(a, b, c, d, e, f, g, h) DTRACE_PROBE8(app___bytes, char, a, char, b, char, c, char, d, char, e, char, f, _Bool, g, unsigned char, h)
-#endif
-__attribute__((noinline)) int fire(signed char a, signed char b, signed char c, signed char d, signed char e, signed char f, _Bool g, unsigned char h)
-{
-	FIRE(a, b, c, d, e, f, g, h);
-	return a + b + c + d + e + f + g + h;
-}
-int main(int argc, char **argv)
-{
-	(void)argv;
-	return fire(-1 * argc, 2 * argc, -3 * argc, 4 * argc, -5 * argc, 6 * argc, argc, 200 * argc) & 0;
-}
-`
-
-// TestBytesInRegisters has gdb read arguments of one byte, which compilers put into registers
-// whose low byte gdb does not know by the name of the assemblers.
-func TestBytesInRegisters(t *testing.T) {
-	tools.Need(t, "gdb")
-	script := "break -probe-stap app:bytes\nrun\nprintf \"> %d %d %d %d %d %d %d %d\\n\""
-	for i := range 8 {
-		script += fmt.Sprintf(", $_probe_arg%d", i)
-	}
-	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
-		for _, flags := range []string{"", "-DPROVIDER"} {
-			t.Run(compiler+flags, func(t *testing.T) {
-				t.Parallel()
-				tools.Need(t, compiler)
-				dir := t.TempDir()
-				disk.Write(t, dir+"/bytes.c", byteArguments)
-				disk.Write(t, dir+"/bytes.d", "provider app { probe bytes(char, char, char, char, char, char, char, unsigned char); };\n")
-				tools.Must(t, converter, "provider", "-h", "-s", dir+"/bytes.d", "-o", dir+"/bytes.h")
-				words := append([]string{"-O2", "-I" + include, "-I" + dir, "-c", "-o", dir + "/bytes.o", dir + "/bytes.c"}, strings.Fields(flags)...)
-				tools.Must(t, compiler, words...)
-				tools.Must(t, converter, "--stapsdt", dir+"/bytes.o")
-				tools.Must(t, compiler, "-o", dir+"/bytes", dir+"/bytes.o")
-				expect.Equal(t, []string{"-1 2 -3 4 -5 6 1 200"}, underGDB(t, "gdb", script+"\n", dir+"/bytes"))
-				if out := tools.Must(t, converter, "check", dir+"/bytes"); strings.Contains(out, "unread-argument") {
-					t.Error(out)
-				}
-			})
-		}
-	}
-}
-
 const others = `
 struct three { int a, b, c; };
 struct pair { int a; unsigned b; };

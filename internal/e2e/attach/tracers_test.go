@@ -279,16 +279,6 @@ func TestStapFinds(t *testing.T) {
 	}
 }
 
-// TestHeaderNops has gdb see of tracepoints that are NOPs what the twin's
-// stubs get of calls.
-func TestHeaderNops(t *testing.T) {
-	tools.Need(t, "gdb")
-	for _, c := range []compiler{gcc, clang} {
-		want := compileProgram(t, c, "-g").calls(t, 3)
-		compileProgram(t, c, "-g", "-USDT_CALLS").underGDB(t, want)
-	}
-}
-
 var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 
 // readme makes the program of the README with the guard that it describes, in a directory of its

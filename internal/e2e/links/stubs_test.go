@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -141,35 +139,6 @@ func checkSome(t *testing.T, image string) {
 	for _, s := range openImage(t, image).symbols {
 		if s.Name == "sdt_program___step" && elf.ST_VISIBILITY(s.Other) != elf.STV_DEFAULT {
 			t.Errorf("%s is %v", s.Name, elf.ST_VISIBILITY(s.Other))
-		}
-	}
-}
-
-// TestStubsOfKnownDefinitions gives the command what is defined: it defines the
-// rest, and with all of it nothing.
-func TestStubsOfKnownDefinitions(t *testing.T) {
-	c := amd64Compiler(toolchains.GCC, "-O2")
-	c.need(t)
-	p := compileProgram(t, c, pairs, false)
-	some := c.object(t, "some.c")
-	all := names(t, makeStubs(t, p.probed))
-	rest := names(t, makeStubs(t, append(slices.Clone(p.probed), some)))
-	all = slices.DeleteFunc(all, func(name string) bool { return name == "sdt_program___step" || name == "sdt_provider_program" })
-	if diff := cmp.Diff(all, slices.DeleteFunc(slices.Clone(rest), func(name string) bool { return name == "sdt_provider_program" })); diff != "" {
-		t.Errorf("with some.c: %s", diff)
-	}
-	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
-		t.Errorf("with everything: %q", got)
-	}
-	lib := expect.Value(link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes))(t)
-	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
-		if !strings.HasPrefix(name, "__dtrace_") {
-			t.Errorf("with a library: %s", name)
-		}
-	}
-	for _, name := range names(t, makeStubs(t, convertAll(t, p.probed))) {
-		if !strings.HasPrefix(name, "sdt_") {
-			t.Errorf("of converted objects: %s", name)
 		}
 	}
 }

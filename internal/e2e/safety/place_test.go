@@ -18,19 +18,8 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
-
-func TestUnchangedFileIsNotTouched(t *testing.T) {
-	for _, name := range []string{"none.amd64-gcc12-O2.o", "none.arm64-clang19-O2.o"} {
-		path := filepath.Join(t.TempDir(), name)
-		disk.Write(t, path, objects.Read(t, name))
-		unchanged := identified(t, path)
-		run(t, path).ok(t)
-		unchanged()
-	}
-}
 
 // Of a long file a copy is begun before its refusals are known.
 func TestRefusedLongFileIsNotTouched(t *testing.T) {
@@ -44,15 +33,6 @@ func TestRefusedLongFileIsNotTouched(t *testing.T) {
 	wantBytes(t, path, old)
 	unchanged()
 	wantOnly(t, filepath.Dir(path), "a.o")
-}
-
-func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
-	s := smallSample(t)
-	path := s.place(t, t.TempDir())
-	run(t, path).ok(t)
-	unchanged := identified(t, path)
-	run(t, path).ok(t)
-	unchanged()
 }
 
 func TestModeIsKept(t *testing.T) {

@@ -279,20 +279,6 @@ func TestFileReplacedUnderWay(t *testing.T) {
 	wantOnly(t, directory, "a.o")
 }
 
-func TestFileRemovedUnderWay(t *testing.T) {
-	s := smallSample(t)
-	directory := t.TempDir()
-	path := s.place(t, directory)
-	hammer(t, path, func() {
-		os.Remove(path)
-		os.WriteFile(path, s.old, 0o644)
-		time.Sleep(time.Duration(rand.Intn(2000)) * time.Microsecond)
-	})
-	disk.Write(t, path, s.old)
-	run(t, path).ok(t)
-	wantOnly(t, directory, "a.o")
-}
-
 func TestFileWrittenUnderWay(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := t.TempDir()
