@@ -2,7 +2,6 @@ package links
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -359,20 +358,3 @@ var (
 	// What elflint says of the notes of any object: it knows them in linked files.
 	stapsdtNote = regexp.MustCompile(`unknown object file note type # with owner name 'stapsdt'`)
 )
-
-// TestLintAccepted keeps the exception of TestLint honest: with the relocations
-// dropped there is nothing to except.
-func TestLintAccepted(t *testing.T) {
-	tools.Need(t, "eu-elflint", "readelf")
-	o := filepath.Join(sources, "calls.amd64-gcc12-O2.o")
-	out := convert(t, o, "--drop-relocations")
-	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
-		known := complaints(tool, o)
-		for c := range complaints(tool, out) {
-			if !known[c] {
-				t.Errorf("%s says %q", tool[0], c)
-			}
-		}
-	}
-	expect.Value(os.Stat(out))(t)
-}
