@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/responsefile"
 )
 
 // command declares a command: what help and the manual say about it, and what it does.
@@ -188,7 +188,7 @@ func (p *program) runCommand(args []string) int {
 	}
 	c, at, rest := splitCommand(args)
 	if c == nil || c.wrapped == "" {
-		expanded, err := line.Expand(args, requireFlag)
+		expanded, err := responsefile.Expand(args, requireFlag)
 		if err != nil {
 			if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
 				err = usageError{err}

@@ -9,18 +9,18 @@ import (
 	"strings"
 
 	"sdtconvert/arch/machines"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/provider/object"
 	"sdtconvert/internal/provider/preprocess"
+	"sdtconvert/internal/responsefile"
 )
 
 // compilerWords are the compiler of the environment and its flags, nil where none is named.
 func (p *program) compilerWords() []string {
-	words := line.Split([]byte(p.Getenv("CC")))
+	words := responsefile.Split([]byte(p.Getenv("CC")))
 	if len(words) == 0 {
 		return nil
 	}
-	return append(words, line.Split([]byte(p.Getenv("CFLAGS")))...)
+	return append(words, responsefile.Split([]byte(p.Getenv("CFLAGS")))...)
 }
 
 // compilerTarget asks a compiler what it makes objects for. It is "" where there is none,

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/ld"
-	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/responsefile"
 )
 
 // What the environment says to what runs a linker or a compiler, beside what package ld
@@ -106,7 +106,7 @@ func (p *program) environFlags() (*linkFlags, error) {
 	}
 	var words []string
 	if !off {
-		words = line.Split([]byte(p.Getenv(envFlags)))
+		words = responsefile.Split([]byte(p.Getenv(envFlags)))
 	}
 	err = f.Parse(words)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/responsefile"
 )
 
 // compilerName matches the names of compilers: with the machine that they compile for, and
@@ -44,7 +44,7 @@ func outputs(words []string) []string {
 // outputsOf returns the same for a program and its arguments. compiler may be another word
 // among them that names one, or "": then words that do not look like sources are none.
 func outputsOf(program string, words []string, compiler string) []string {
-	args, err := line.Expand(words)
+	args, err := responsefile.Expand(words)
 	if err != nil {
 		return nil // the compiler complains of it too
 	}

@@ -25,6 +25,7 @@ import (
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/responsefile"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -81,7 +82,7 @@ func (l *link) run() (process.Status, error) {
 	if l.Off {
 		return l.execLinker(nil)
 	}
-	args, err := line.Expand(l.args)
+	args, err := responsefile.Expand(l.args)
 	if err != nil {
 		return process.Status{}, err
 	}

@@ -1,7 +1,6 @@
 package ld
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -182,8 +181,8 @@ func (c caller) link(tr *tree, command, first, second, environ []string) (o outc
 		return o
 	}
 	if rule, err := os.ReadFile(tr.path(dependencies)); err == nil {
-		rule = bytes.ReplaceAll(rule, []byte(converter+":"), nil) // what defines the probes
-		words := strings.Fields(string(bytes.ReplaceAll(rule, []byte(converter), nil)))
+		definitions := regexp.MustCompile(`\S*` + regexp.QuoteMeta(converter) + ":?") // below another root, perhaps
+		words := strings.Fields(string(definitions.ReplaceAll(rule, nil)))
 		slices.Sort(words) // gold and mold do not keep the order of the line
 		o.read = strings.Join(slices.Compact(words), " ") + "\n"
 	}

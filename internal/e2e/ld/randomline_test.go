@@ -102,7 +102,9 @@ func (m *lineMaker) library() item {
 
 // flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
-	switch m.IntN(18) {
+	switch m.IntN(19) {
+	case 17:
+		return m.newRoot()
 	case 15:
 		return m.ordering()
 	case 16:
@@ -156,6 +158,18 @@ func (m *lineMaker) ordering() item {
 		return item{"--symbol-ordering-file=order", "--no-warn-symbol-ordering"}
 	}
 	return item{"--as-needed"}
+}
+
+// newRoot returns a flag below whose directory the linker finds absolute paths, and perhaps one.
+func (m *lineMaker) newRoot() item {
+	if m.family != "lld" && m.family != "mold" { // which alone know it
+		return item{"--no-as-needed"}
+	}
+	it := item{"--chroot=" + pick(m, []string{"new-root", m.root + "/new-root", "/"})}
+	if m.one(2) {
+		it = append(it, "/"+pick(m, []string{"b.o", "x/c.o", "libm.a"}))
+	}
+	return it
 }
 
 // some are random items, in groups now and then.

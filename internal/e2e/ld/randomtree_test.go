@@ -106,6 +106,11 @@ func newTree(t *testing.T, c *objectCache) *tree {
 	for link, to := range treeLinks {
 		expect.OK(t, os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)))
 	}
+	// Where a linker finds absolute paths after --chroot: those of the tree, and others.
+	expect.OK(t, os.MkdirAll(tr.path("new-root"+filepath.Dir(root)), 0o777))
+	for _, link := range []string{root, "/b.o", "/x", "/libm.a"} {
+		expect.OK(t, os.Symlink(filepath.Join(root, strings.TrimPrefix(link, root)), tr.path("new-root"+link)))
+	}
 	tr.addObjects(t, c)
 	tr.addArchives(t)
 	tr.addScripts(t)

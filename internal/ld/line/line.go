@@ -30,7 +30,6 @@ type State struct {
 
 // Arg is an argument: one word, or a flag and the word that is its value.
 type Arg struct {
-	Words []string
 	Kind  Kind
 	Name  string // of a flag, without dashes: the long one, where there is one
 	Value string // of a flag, or the file
@@ -82,7 +81,7 @@ func (p *parser) arg(args []string) int {
 		if word == "-" || word == "" {
 			kind = Other
 		}
-		p.line.Args = append(p.line.Args, Arg{Words: args[:1:1], Kind: kind, Value: word, State: p.state})
+		p.line.Args = append(p.line.Args, Arg{Kind: kind, Value: word, State: p.state})
 		return 1
 	}
 	name, value, next := flag(word, args[1:])
@@ -91,7 +90,7 @@ func (p *parser) arg(args []string) int {
 		value, n = args[1], 2
 	}
 	p.line.Unfinished = next && len(args) == 1
-	arg := Arg{Words: args[:n:n], Name: name, Value: value, State: p.state}
+	arg := Arg{Name: name, Value: value, State: p.state}
 	if name == "library" && value != "" {
 		arg.Kind = Library
 	}

@@ -1,19 +1,11 @@
 package line
 
 import (
-	"fmt"
-	"maps"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // inputs shows what a line's inputs are, and how they are read.
@@ -80,7 +72,6 @@ func TestInputs(t *testing.T) {
 	} {
 		l := Parse(strings.Fields(c.line), false)
 		expect.Equal(t, c.want, inputs(l), "%s", c.line)
-		expect.Equal(t, c.line, strings.Join(wordsOf(l.Args), " "))
 	}
 }
 
@@ -100,186 +91,21 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func FuzzJoin(f *testing.F) {
-	f.Add("a b", `'"\`, "")
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		words := []string{a, b, c}
-		expect.Equal(t, words, Split(Join(words)))
-	})
-}
-
-func TestExpand(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		t.Helper()
-		disk.Write(t, name, text)
-	}
-	write("one", `a @two "@three" @none`)
-	write("two", "b 'c d'")
-	write("three", "@two e @")
-	write("self", "a @self")
-	got, err := Expand([]string{"x", "@one", "y", "@", "@" + filepath.Join("no", "file")})
-	want := []string{"x", "a", "b", "c d", "b", "c d", "e", "@", "@none", "y", "@", "@no/file"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
-	}
-	expect.Equal(t, "response file self includes itself, or too much", expect.Failure(Expand([]string{"@self"})))
-	// Two at each level: too many long before it is too deep.
-	write("twice", "@twice @twice")
-	if _, err := Expand([]string{"@twice"}); err == nil {
-		t.Error("no error")
-	}
-}
-
+// Each input is a word, and they keep their order.
 func FuzzParse(f *testing.F) {
 	f.Add("-o out a.o -lx --start-lib b.o --end-lib")
 	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
 	f.Fuzz(func(t *testing.T, text string) {
-		args := Split([]byte(text))
-		if l := Parse(args, false); !slices.Equal(wordsOf(l.Args), args) {
-			t.Errorf("%q: %q", args, wordsOf(l.Args))
+		words := strings.Fields(text)
+		for _, arg := range Parse(words, false).Args {
+			if arg.Kind != Input {
+				continue
+			}
+			at := slices.Index(words, arg.Value)
+			if at < 0 {
+				t.Fatalf("%q: %q is no word, or stands before the input before it", text, arg.Value)
+			}
+			words = words[at+1:]
 		}
 	})
-}
-
-// wordsOf returns those of all arguments.
-func wordsOf(args []Arg) []string {
-	var all []string
-	for i := range args {
-		all = append(all, args[i].Words...)
-	}
-	return all
-}
-
-// Each linker is given each flag with two objects behind it, and asked which it
-// reads: where it reads the second alone, the first was a value. Where it reads
-// none, it did not like the value, which tells nothing.
-func TestValuesOfLinkers(t *testing.T) {
-	tools.Long(t)
-	tools.Need(t, "gcc")
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(longValues())) {
-		all = append(all, "-"+name, "--"+name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(longFlags())) {
-		all = append(all, "-"+name, "--"+name)
-	}
-	for c := byte('A'); c <= 'z'; c++ {
-		if c <= 'Z' || c >= 'a' {
-			all = append(all, "-"+string(c))
-		}
-	}
-	for _, l := range toolchains.AMD64.Newest() {
-		if l.Family == "mold" {
-			continue // It says of no file that it reads it.
-		}
-		linker := l.Path
-		t.Run(linker, func(t *testing.T) {
-			tools.Need(t, linker)
-			help := tools.Must(t, linker, "--help")
-			t.Chdir(t.TempDir())
-			os.WriteFile("a.c", []byte("int a;"), 0o666)
-			os.WriteFile("b.c", []byte("int b;"), 0o666)
-			tools.Must(t, "gcc", "-c", "a.c", "b.c")
-			object := disk.Read(t, "a.o")
-			told := 0
-			for _, name := range all {
-				// Of names that begin with an o, one dash makes an output, for most.
-				if known := strings.Contains(help, name); !known || onlyTwo(name) {
-					continue
-				}
-				// The flag before may have had it for an output.
-				disk.Write(t, "a.o", object)
-				if check(t, linker, name) {
-					told++
-				}
-			}
-			if told < 40 {
-				t.Errorf("only %d flags told anything", told)
-			}
-		})
-	}
-}
-
-// onlyTwo reports whether the four disagree on what one dash makes of a name.
-func onlyTwo(name string) bool {
-	return len(name) > 2 && name[1] != '-' && (name[1] == 'o' || twoDashes()[name[1:]])
-}
-
-// check compares what a linker makes of a flag with what the table says.
-func check(t *testing.T, linker, name string) (told bool) {
-	t.Helper()
-	args := []string{"--trace", "-r", "-o", filepath.Join(t.TempDir(), "out"), name, "a.o", "b.o"}
-	out, _ := tools.Try(linker, args...)
-	read := func(file string) bool { return slices.Contains(strings.Split(out, "\n"), file) }
-	if name == "-R" || strings.HasSuffix(name, "-just-symbols") {
-		return false // such a file is read, but is not an input
-	}
-	if !read("b.o") || strings.Contains(out, "unknown") || strings.Contains(out, "unrecognized") {
-		return false
-	}
-	want := "a.o b.o"
-	if !read("a.o") {
-		want = "b.o"
-	}
-	var files []string
-	for _, arg := range Parse(args, false).Args {
-		if arg.Kind == Input {
-			files = append(files, arg.Value)
-		}
-	}
-	expect.Equal(t, want, strings.Join(files, " "), "%s a.o b.o: inputs", name)
-	return true
-}
-
-// Random texts are divided as a GNU tool divides them, which names each word.
-func TestResponseFilesOfGNUTools(t *testing.T) {
-	tools.Need(t, "nm")
-	t.Chdir(t.TempDir())
-	const seed, texts = 20, 200
-	r := rand.New(rand.NewPCG(seed, seed))
-	words := 0
-	for range texts {
-		text := make([]byte, r.IntN(30))
-		for i := range text {
-			text[i] = "ab\\\"' \t\r\v\f"[r.IntN(10)]
-		}
-		disk.Write(t, "words", text)
-		var want strings.Builder
-		for _, word := range Split(text) {
-			fmt.Fprintf(&want, "nm: '%s': No such file\n", word)
-			words++
-		}
-		if words == 0 || want.Len() == 0 {
-			continue // nm reads a.out then
-		}
-		if got, _, err := (tools.Command{AnyStatus: true, Env: []string{"LC_ALL=C"}}).Apart("sh", "-c", "exec nm @words 2>&1"); err != nil || got != want.String() {
-			t.Errorf("%q: got %s, %v, want %s", text, got, err, &want)
-		}
-	}
-	t.Logf("compared %d words of %d texts", words, texts)
-}
-
-// What Join writes, all linkers read.
-func TestResponseFilesOfLinkers(t *testing.T) {
-	tools.Need(t, "gcc")
-	t.Chdir(t.TempDir())
-	names := []string{"a b.o", "c'd.o", `e"f.o`, `g\h.o`, "i\tj.o", "@k.o", "$l.o"}
-	for i, name := range names {
-		os.WriteFile("a.c", []byte("int v"+string(rune('a'+i))+";"), 0o666)
-		tools.Must(t, "gcc", "-c", "-o", name, "a.c")
-	}
-	for _, l := range toolchains.AMD64.Linkers() {
-		linker := l.Path
-		tools.Need(t, linker)
-		words := append([]string{"-r", "-o", linker + ".o"}, names...)
-		disk.Write(t, "words", Join(words))
-		tools.Must(t, linker, "@words")
-		symbols := tools.Must(t, "nm", "--format=just-symbols", linker+".o")
-		for i := range names {
-			if name := "v" + string(rune('a'+i)); !strings.Contains(symbols, name+"\n") {
-				t.Errorf("%s: no %s of %q", linker, name, names[i])
-			}
-		}
-	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/responsefile"
 )
 
 // Target is what a file is preprocessed for.
@@ -83,7 +83,7 @@ func (o *Options) named() []string {
 	if len(words) == 0 {
 		return nil
 	}
-	for _, flag := range line.Split([]byte(o.Process.Getenv("CFLAGS"))) {
+	for _, flag := range responsefile.Split([]byte(o.Process.Getenv("CFLAGS"))) {
 		if strings.HasPrefix(flag, "--target=") || strings.HasPrefix(flag, "--sysroot=") || flag == "-m32" || flag == "-m64" {
 			words = append(words, flag)
 		}
@@ -94,7 +94,7 @@ func (o *Options) named() []string {
 // words returns the words of a variable, without flags that write dependencies: of p.d,
 // compilers write these to p.d itself.
 func (o *Options) words(variable string) (words []string) {
-	all := line.Split([]byte(o.Process.Getenv(variable)))
+	all := responsefile.Split([]byte(o.Process.Getenv(variable)))
 	for i := 0; i < len(all); i++ {
 		switch word := all[i]; {
 		case word == "-MF", word == "-MT", word == "-MQ":

@@ -1,4 +1,5 @@
-package line
+// Package responsefile reads response files, of which each word is an argument.
+package responsefile
 
 import (
 	"bytes"
@@ -125,25 +126,4 @@ func splitWord(text []byte) (word, rest []byte) {
 		}
 	}
 	return word, nil
-}
-
-// Join writes words so that all four linkers read them again, one a line. mold
-// knows a backslash in quotes only.
-func Join(words []string) []byte {
-	var out bytes.Buffer
-	for _, w := range words {
-		if w != "" && !strings.ContainsAny(w, space+`'"\\`) {
-			out.WriteString(w + "\n")
-			continue
-		}
-		out.WriteByte('"')
-		for i := range len(w) {
-			if w[i] == '"' || w[i] == '\\' {
-				out.WriteByte('\\')
-			}
-			out.WriteByte(w[i])
-		}
-		out.WriteString("\"\n")
-	}
-	return out.Bytes()
 }
