@@ -1,6 +1,7 @@
 package image_test
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -241,4 +245,63 @@ func checkStripped(t *testing.T, whole, stripped image.Image) {
 			}
 		}
 	}
+}
+
+// wideHash is a machine with entries of DT_HASH of 8 bytes.
+type wideHash struct{ arch.Machine }
+
+func (m wideHash) Traits() *arch.Traits {
+	t := *m.Machine.Traits()
+	t.WideHash = true
+	return &t
+}
+
+// DT_HASH has a chain entry for each symbol, so its second entry is their number.
+func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
+	for _, c := range []struct {
+		wide  bool
+		table []uint32
+		want  int // arrays that the symbols bound
+	}{
+		{false, []uint32{1, 4}, 1},
+		{false, []uint32{1, 3}, 0},
+		{true, []uint32{1, 0, 4, 0}, 1},
+		{true, []uint32{1, 0, 3, 0}, 0},
+		{true, []uint32{1, 4, 0, 0}, 1},
+		{true, []uint32{1, 3, 0, 0}, 0},
+	} {
+		m := newTiny()
+		m.dynamic[5].Tag, m.gnuHash = int64(elf.DT_HASH), c.table
+		data := m.bytes()
+		o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so"))(t)
+		machine := machines.Lookup(o.ABI())
+		if c.wide {
+			machine = wideHash{machine}
+		}
+		im := expect.Value(image.Open(o, machine))(t)
+		expect.Equal(t, c.want, len(expect.Value(im.Arrays("set"))(t)), "%v", c.table)
+	}
+}
+
+func source(t testing.TB, name string) string {
+	t.Helper()
+	return expect.Value(filepath.Abs(filepath.Join("testdata", name)))(t)
+}
+
+func open(t testing.TB, path string) image.Image {
+	t.Helper()
+	return expect.Value(openErr(tools.OpenELF(t, path)))(t)
+}
+
+func openErr(o *elfreloc.Object) (image.Image, error) {
+	return image.Open(o, machines.Lookup(o.ABI()))
+}
+
+// library builds libwords.so, in a directory of its own.
+func library(t *testing.T, flags ...string) string {
+	t.Helper()
+	tools.Need(t, "gcc")
+	path := filepath.Join(t.TempDir(), "libwords.so")
+	tools.Output(t, "gcc", append([]string{"-O", "-fPIC", "-shared", "-o", path, source(t, "words.c"), "-Wl,--build-id"}, flags...)...)
+	return path
 }

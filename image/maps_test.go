@@ -32,3 +32,9 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0      [vsyscall]
 		}
 	}
 }
+
+// ReopenByPath reads all modules again, as if /proc held no links to files.
+func (p *Process) ReopenByPath() {
+	p.Modules, p.dir = nil, "/nonexistent"
+	p.openModules()
+}

@@ -2,10 +2,17 @@ package linkerset_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 )
 
@@ -91,5 +98,127 @@ func TestRecordsOfOtherNamesAreFound(t *testing.T) {
 	}
 	if len(machines) < 9 {
 		t.Errorf("objects of %v", machines)
+	}
+}
+
+// Records of another name are found if code keeps them alive, or if their probe objects have the
+// prefix, and not if neither is so.
+func TestRecordsOfOtherNamesAreAnchoredOrNamed(t *testing.T) {
+	l := parse(t, "pairs", "mine")
+	for _, drop := range []bool{false, true} {
+		for _, prefix := range []string{"sdt_", "other_"} {
+			after, _ := convert(t, objects.Read(t, "calls.amd64-gcc12-O2.o"), l, drop)
+			o, m := open(t, after)
+			found := expect.Value(linkerset.ForeignLayouts(o, m, nil, []string{prefix}))(t)
+			var want []linkerset.Layout
+			if !drop || prefix == "sdt_" {
+				want = []linkerset.Layout{l}
+			}
+			expect.Equal(t, want, found, "dropped relocations %v, prefix %s", drop, prefix)
+			found = expect.Value(linkerset.ForeignLayouts(o, m, []linkerset.Layout{l}, []string{prefix}))(t)
+			expect.Equal(t, nil, found, "where the layout is known")
+			expect.Equal(t, nil, expect.Value(linkerset.ForeignLayouts(o, nil, nil, []string{prefix}))(t), "of an unknown machine")
+		}
+	}
+}
+
+// Records of a later version are an error of each layout.
+func TestEarlierRecordsOfLaterVersion(t *testing.T) {
+	o, m := open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	o.Sections = append(o.Sections, elfreloc.Section{Name: "sdt_instances2_set"})
+	for _, l := range everyLayout(t) {
+		_, err := l.CheckEarlier(o, m)
+		if err == nil || !strings.Contains(err.Error(), "records of version 2") {
+			t.Errorf("%v: %v", l, err)
+		}
+	}
+}
+
+// Records of a later version are told from names of others that begin like them.
+func TestCheckVersion(t *testing.T) {
+	tools.Need(t, "as")
+	for name, want := range map[string]string{
+		"sdt_instances2_set": "2", "set_sdt_instances12_set": "12", "sdt_isenabled3_rel": "3", "sdt_instances2": "2",
+		"sdt_instances_set": "", "sdt_instances1_set": "", "sdt_instances02_set": "", "my_sdt_instances2_set": "", "sdt_instances2_sets": "",
+	} {
+		source, object := filepath.Join(t.TempDir(), "a.s"), filepath.Join(t.TempDir(), "a.o")
+		disk.Write(t, source, ".section "+name+",\"aw\"\n.quad 0\n")
+		tools.Must(t, "as", "-o", object, source)
+		data := disk.Read(t, object)
+		o := expect.Value(elfreloc.Open(strings.NewReader(string(data)), int64(len(data)), "a.o"))(t)
+		if want == "" {
+			expect.OK(t, linkerset.CheckVersion(o))
+		} else {
+			expect.Error(t, linkerset.CheckVersion(o), "a.o: "+name+": records of version "+want+", and this program reads version 1; use a later sdtconvert")
+		}
+	}
+}
+
+// named is an image in which these symbols stand everywhere.
+type named struct {
+	image.Image
+	names []string
+}
+
+func (n named) SymbolsAt(image.Addr) ([]string, error) { return n.names, nil }
+
+func TestSymbolOfProbeObject(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		names []string
+	}{
+		{"", nil},
+		{"object", []string{"object", "other"}},
+		{"sdt_app___hit", []string{"object", "sdt_app___hit"}},
+		{"f.sdt_app___hit.1", []string{"f", "f.sdt_app___hit.1"}},
+		// The first object behind the records of tests, or of nothing.
+		{"sdt_app___hit", []string{"__stop_sdt_isenabled_set", "sdt_app___hit"}},
+		{"f.sdt_app___hit", []string{"__start_sdt_isenabled_set", "__stop_sdt_isenabled_set", "f.sdt_app___hit"}},
+	} {
+		got := expect.Value(linkerset.NewProbes(named{names: c.names}, "sdt_").Symbol(image.Ref{}))(t)
+		expect.Equal(t, c.want, got, "%q", c.names)
+	}
+}
+
+// TestIDsOfMangledNames compares the ids of probe objects with c++filt, in namespaces and
+// functions whose names end as lengths do.
+func TestIDsOfMangledNames(t *testing.T) {
+	tools.Need(t, "c++filt")
+	r := rand.New(rand.NewPCG(1, 5))
+	name := func(letters string) string {
+		b := []byte{letters[r.IntN(len(letters))]}
+		for range r.IntN(14) {
+			b = append(b, (letters + "0123456789")[r.IntN(len(letters)+10)])
+		}
+		return fmt.Sprintf("%d%s", len(b), b)
+	}
+	var symbols []string
+	for range 500 {
+		object := "sdt_" + strings.TrimLeft(name("pq_"), "0123456789") + "___" + strings.TrimLeft(name("xy_"), "0123456789")
+		object = fmt.Sprintf("%d%s", len(object), object)
+		scopes := ""
+		for range 1 + r.IntN(3) {
+			scopes += name("ab")
+		}
+		symbols = append(symbols, []string{
+			"_ZN" + scopes + object + "E", "_ZN" + scopes + "L" + object + "E", "_ZL" + object,
+			"_ZZN" + scopes + "EvE" + object, "_ZZN" + scopes + "EvE" + object + "_1", "_ZZ" + name("ab") + "vE" + object,
+		}[r.IntN(6)])
+	}
+	for i, want := range tools.Lines(t, "c++filt", symbols...) {
+		want = want[strings.LastIndex(want, "::")+1:]
+		want, _ = strings.CutPrefix(strings.TrimPrefix(want, ":"), "sdt_")
+		got := expect.Value(linkerset.NewProbes(named{names: symbols[i : i+1]}, "sdt_").IDs(image.Ref{}))(t)
+		expect.Equal(t, []string{want}, got, "%s", symbols[i])
+	}
+}
+
+func TestSplitID(t *testing.T) {
+	for id, want := range map[string][2]string{
+		"a___b": {"a", "b"}, "a__b___c__d": {"a__b", "c__d"}, "a___b___c": {"a", "b___c"}, "a____b": {"a", "_b"},
+		"a": {"sdt", "a"}, "a__b": {"sdt", "a__b"}, "___b": {"sdt", "___b"}, "a___": {"sdt", "a___"}, "": {"sdt", ""},
+	} {
+		provider, name := linkerset.SplitID(id)
+		expect.Equal(t, want, [2]string{provider, name}, "%q", id)
 	}
 }

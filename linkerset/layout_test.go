@@ -2,13 +2,18 @@ package linkerset_test
 
 import (
 	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -144,5 +149,155 @@ sdt_isenabled_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
 		t.Run(c.object+" "+c.format+" "+c.name, func(t *testing.T) {
 			expect.Equal(t, c.want, "\n"+recordSections(t, c.object, parse(t, c.format, c.name)))
 		})
+	}
+}
+
+// memory is an image of words of 8 bytes at any address.
+type memory struct {
+	image.Image
+	bytes map[uint64]byte
+	next  uint64
+}
+
+func (m *memory) Encoding() elfreloc.Encoding {
+	return elfreloc.Encoding{Class: 2, Order: binary.LittleEndian}
+}
+
+func (m *memory) SymbolsAt(image.Addr) ([]string, error) { return nil, nil }
+
+func (m *memory) Arrays(string) ([]image.Range, error) { return nil, nil }
+
+func (m *memory) Bytes(a image.Addr, n uint64) (b []byte, err error) {
+	for at := range n {
+		v, ok := m.bytes[a.Offset+at]
+		if !ok {
+			return nil, errors.New("no memory")
+		}
+		b = append(b, v)
+	}
+	return b, nil
+}
+
+func (m *memory) Word(a image.Addr) (image.Ref, error) {
+	b, err := m.Bytes(a, 8)
+	if err != nil {
+		return image.Ref{}, err
+	}
+	return image.Ref{Addr: image.Addr{Offset: binary.LittleEndian.Uint64(b)}}, nil
+}
+
+// put writes something behind everything else, and returns where it is.
+func (m *memory) put(b []byte) uint64 {
+	at := m.next
+	for i, v := range b {
+		m.bytes[at+uint64(i)] = v
+	}
+	m.next += uint64(len(b))
+	return at
+}
+
+func words(w ...uint64) (b []byte) {
+	for _, v := range w {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// TestProbesOfStructures reads what random structures of FreeBSD 13 and 15 (sys/sdt.h) say.
+func TestProbesOfStructures(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	for n := range 500 {
+		m := &memory{bytes: map[uint64]byte{}, next: 0x1000}
+		text := func(name string) uint64 { return m.put(append([]byte(name), 0)) }
+		name := func(kind string) string { return fmt.Sprintf("%s%0*d", kind, 1+r.IntN(150), r.IntN(1000)) }
+		want := linkerset.Probe{Provider: name("p"), Module: name("m"), Function: name("f"), Name: name("n")}
+		structure := make([]uint64, 12+2*r.IntN(2))
+		late := len(structure) - 12
+		structure[0] = uint64(8 * len(structure))
+		structure[1] = m.put(words(text(want.Provider), 0))
+		structure[6+late], structure[7+late], structure[8+late] = text(want.Module), text(want.Function), text(want.Name)
+		symbol := "sdt_" + want.Provider + "_" + want.Module + "_" + want.Function + "_" + want.Name
+		switch change := r.IntN(6); {
+		case change == 0: // no size of a structure
+			structure[0] += uint64([]int{-8, 8, 4}[r.IntN(3)])
+			want = linkerset.Probe{}
+		case change == 1: // no provider
+			structure[1] = 0
+			want = linkerset.Probe{}
+		case change == 2 && late > 0: // a structure of another shape
+			symbol = "sdt_another"
+			want = linkerset.Probe{}
+		case change == 2:
+			symbol = "sdt_another"
+			want.ID, want.FromStruct = "another", true
+		}
+		if want.Provider == "" {
+			want = linkerset.ProbeFromID(symbol[len("sdt_"):])
+		} else if want.FromStruct = true; want.ID == "" {
+			want.ID = symbol[len("sdt_"):]
+		}
+		at := image.Addr{Offset: m.put(words(structure...))}
+		got := expect.Value(linkerset.NewProbes(m, "sdt_").Lookup(image.Ref{Addr: at, Symbol: symbol}))(t)
+		expect.Equal(t, want, got, "structure %d of %d words", n, len(structure))
+	}
+}
+
+// sections gives each address of a memory a section.
+type sections struct {
+	*memory
+	of map[uint64]int
+}
+
+func (s sections) Bytes(a image.Addr, n uint64) ([]byte, error) {
+	if s.of[a.Offset] != a.Section && s.of[a.Offset] != 0 {
+		return nil, errors.New("no memory")
+	}
+	return s.memory.Bytes(a, n)
+}
+
+func (s sections) Word(a image.Addr) (image.Ref, error) {
+	ref, err := s.memory.Word(a)
+	ref.Section = s.of[ref.Offset]
+	return ref, err
+}
+
+// Structures for sites have their strings beside them, in the order in which stubs and the
+// macros write them; those of sources have not.
+func TestStructuresForSites(t *testing.T) {
+	const at = 0x2000
+	for _, c := range []struct {
+		what                   string
+		name, module, function uint64 // where their strings are
+		elsewhere              uint64 // a string of another section
+		want                   bool
+	}{
+		{"of stubs", at + 96, at + 100, at + 100, 0, true},
+		{"of stubs, empty strings elsewhere", at + 96, at + 101, at + 101, 0, false},
+		{"of macros", at - 8, at - 4, at - 4, 0, true},
+		{"of macros, a word before", at - 16, at - 8, at - 8, 0, true},
+		{"of macros, further before", at - 24, at - 9, at - 9, 0, false},
+		{"two empty strings", at - 8, at - 4, at - 3, 0, false},
+		{"the name behind", at - 3, at - 4, at - 4, 0, false},
+		{"the name in the place of the others", at - 4, at - 4, at - 4, 0, false},
+		{"behind the structure", at + 104, at + 108, at + 108, 0, false},
+		{"strings in the structure's place", at - 4, at, at, 0, false},
+		{"a name of another section", at - 8, at - 4, at - 4, at - 8, false},
+		{"empty strings of another section", at - 8, at - 4, at - 4, at - 4, false},
+		{"no name", 0, at - 4, at - 4, 0, false},
+		{"no module", at - 8, 0, 0, 0, false},
+	} {
+		m := &memory{bytes: map[uint64]byte{}, next: at - 24}
+		m.put(make([]byte, 24))
+		structure := make([]uint64, 12)
+		structure[0], structure[6], structure[7], structure[8] = 96, c.module, c.function, c.name
+		m.put(words(structure...))
+		m.put([]byte("name\x00\x00\x00\x00name\x00\x00\x00\x00"))
+		s := sections{m, map[uint64]int{c.module: 1, c.function: 1, c.name: 1}}
+		if c.elsewhere != 0 {
+			s.of[c.elsewhere] = 2
+		}
+		delete(s.of, 0)
+		got := linkerset.NewProbes(s, "sdt_").DefinedBySites(image.Addr{Section: 1, Offset: at})
+		expect.Equal(t, c.want, got, "%s", c.what)
 	}
 }

@@ -1,14 +1,21 @@
 package resolve_test
 
 import (
+	"bytes"
 	"debug/elf"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/failing"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -166,4 +173,126 @@ func slowSearch(functions []elfreloc.Symbol, off uint64) (start, size uint64, fo
 		}
 	}
 	return
+}
+
+// lookAll lists the functions of interesting places of a file, and counts warnings.
+func lookAll(in *failing.File) (functions []string, warnings int, err error) {
+	o, err := elfreloc.Open(in, in.Size(), "a")
+	if err != nil {
+		return nil, 0, err
+	}
+	table, err := resolve.New(o, resolve.Options{DebugRoots: []string{}, Warn: func(error) { warnings++ }})
+	if err != nil {
+		return nil, warnings, err
+	}
+	for _, place := range interesting(o) {
+		f, ok := table.Lookup(place.section, place.off)
+		functions = append(functions, fmt.Sprint(place, f, ok, table.SourceFile(f)))
+	}
+	return functions, warnings, nil
+}
+
+// TestEachReadMayFail lets each read fail in turn. Then there is an error, a warning, or what was to
+// be read is not needed.
+func TestEachReadMayFail(t *testing.T) {
+	files := append(objects.ELF(t, "calls.amd64-gcc12-O2", "calls.ppc64", "existing.thumb"), objects.Foreign(t, 16<<10)...)
+	images := 0
+	for _, file := range files {
+		in := failing.New(file.Data, 0)
+		want, warnings, refused := lookAll(in)
+		if refused != nil {
+			continue // an ELF file that is broken
+		}
+		images++
+		for n := 1; n <= in.Reads; n++ {
+			got, warned, err := lookAll(failing.New(file.Data, n))
+			if err == nil && warned == warnings && !slices.Equal(want, got) {
+				t.Errorf("%s: read %d of %d fails, and nothing tells so", file.Name, n, in.Reads)
+			}
+		}
+	}
+	expect.Equal(t, true, images > 10, "%d files", images)
+}
+
+// nowhere are the options for an image that has no debug file.
+var nowhere = resolve.Options{DebugRoots: []string{}}
+
+func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
+	t.Helper()
+	if opts.Warn == nil {
+		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
+	}
+	return expect.Value(resolve.New(tools.OpenELF(t, path), opts))(t)
+}
+
+// source returns the path of a source in testdata.
+func source(name string) string { return filepath.Join("testdata", name) }
+
+// compile compiles sources of testdata in a new directory.
+func compile(t testing.TB, compiler string, flags []string, sources ...string) (objects []string) {
+	t.Helper()
+	directory := t.TempDir()
+	for _, s := range sources {
+		out := filepath.Join(directory, strings.TrimSuffix(s, filepath.Ext(s))+".o")
+		tools.Output(t, compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
+		objects = append(objects, out)
+	}
+	return objects
+}
+
+// Whatever a file claims, what is found holds the address that was asked for.
+func FuzzTable(f *testing.F) {
+	for _, file := range append(objects.Committed(f, 4<<10), objects.Foreign(f, 16<<10)...) {
+		f.Add(file.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a")
+		if err != nil {
+			return
+		}
+		table, err := resolve.New(o, resolve.Options{DebugRoots: []string{}, Warn: func(error) {}})
+		if err != nil {
+			return
+		}
+		for _, place := range interesting(o) {
+			f, ok := table.Lookup(place.section, place.off)
+			if !ok {
+				continue
+			}
+			if f.Section != place.section || f.Start > place.off || f.Size > 0 && place.off-f.Start >= f.Size || f.Name == "" != (f.Raw == "") {
+				t.Errorf("%d+%#x is in %+v", place.section, place.off, f)
+			}
+			// A symbol may hold the start of what an unwind table describes.
+			if start, ok := table.Lookup(f.Section, f.Start); !ok || start.Start != f.Start && start.From == f.From {
+				t.Errorf("%d+%#x is in %+v, which starts in %+v", place.section, place.off, f, start)
+			}
+			table.SourceFile(f)
+		}
+	})
+}
+
+type place struct {
+	section int
+	off     uint64
+}
+
+// interesting are places around everything that a file names.
+func interesting(o *elfreloc.Object) (places []place) {
+	add := func(section int, off uint64) {
+		places = append(places, place{section, off - 1}, place{section, off}, place{section, off + 1}, place{0, off})
+	}
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		for _, off := range []uint64{0, s.Size, s.Addr, s.Addr + s.Size, s.Addr + s.Size/2} {
+			add(i, off)
+		}
+	}
+	if syms, err := o.Symbols(); err == nil {
+		for i := range min(syms.Len(), 1000) {
+			s := syms.At(i)
+			add(s.Section, s.Value)
+			add(s.Section, s.Value+s.Size)
+		}
+	}
+	return places
 }

@@ -2,10 +2,13 @@ package machines_test
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -308,5 +311,52 @@ func TestCodeIsShown(t *testing.T) {
 		for _, l := range c.shown {
 			expect.Equal(t, l.want, asm(m, l.code), "% x is shown as", l.code)
 		}
+	})
+}
+
+// TestDisassembleAtOnce has several goroutines disassemble, which the race detector judges: decoders of
+// golang.org/x/arch write package-level variables.
+func TestDisassembleAtOnce(t *testing.T) {
+	for _, m := range machines.All() {
+		t.Run(m.Traits().Name, func(t *testing.T) {
+			code := make([]byte, 64)
+			for i := range code {
+				code[i] = byte(i * 37)
+			}
+			want := len(m.Disassemble(code, 0))
+			var running sync.WaitGroup
+			for range 4 {
+				running.Go(func() {
+					for range 100 {
+						if got := len(m.Disassemble(code, 0)); got != want {
+							t.Errorf("%d instructions, want %d", got, want)
+						}
+					}
+				})
+			}
+			running.Wait()
+		})
+	}
+}
+
+// numbers returns numbers of some bytes each as the bytes that a machine has of them.
+func numbers(t testing.TB, value string, size int, big bool) string {
+	t.Helper()
+	b, err := unhex(value)
+	if err != nil || len(b)%size != 0 {
+		t.Fatalf("%s are not numbers of %d bytes: %v", value, size, err)
+	}
+	for i := 0; !big && i < len(b); i += size {
+		slices.Reverse(b[i : i+size])
+	}
+	return hex.EncodeToString(b)
+}
+
+// bigCode reports whether a machine's code is big-endian. That of Arm's BE8 is not, though its data
+// is: its instructions are those of the little-endian machine.
+func bigCode(m arch.Machine) bool {
+	return m.Traits().ABIs[0].Data == elf.ELFDATA2MSB && !slices.ContainsFunc(machines.All(), func(other arch.Machine) bool {
+		return packageOf(other) == packageOf(m) && other.Traits().ABIs[0].Data == elf.ELFDATA2LSB &&
+			bytes.Equal(other.Traits().HelperMark.Code, m.Traits().HelperMark.Code)
 	})
 }

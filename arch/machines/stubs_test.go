@@ -1,6 +1,8 @@
 package machines_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -186,4 +188,146 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 		}
 	}
 	expect.Equal(t, relocs, found, "%+v", stub)
+}
+
+// A machine with helpers has a mark for them: one instruction, that is not part of any stub
+// and no breakpoint.
+func TestHelpersHaveAMark(t *testing.T) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
+		mark := m.Traits().HelperMark
+		if len(mark.Code) == 0 || mark.Text == "" || mark.Reloc != nil || len(m.Disassemble(mark.Code, 0)) != 1 {
+			t.Fatalf("%+v is %q", mark, m.Disassemble(mark.Code, 0))
+		}
+		for _, stub := range allStubs(m) {
+			for _, insn := range m.Stub(stub) {
+				if bytes.Equal(insn.Code, mark.Code) {
+					t.Errorf("%+v has the mark", stub)
+				}
+			}
+		}
+		for _, b := range m.Traits().Breakpoints {
+			if bytes.HasPrefix(mark.Code, b) {
+				t.Errorf("the mark is the breakpoint % x", b)
+			}
+		}
+	})
+}
+
+// Others' assemblers make the mark of its text.
+func TestMarksAssemble(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, as := range assemblers(t, m) {
+			tools.Need(t, as[0])
+			mark := m.Traits().HelperMark
+			got := textOf(t, as, ".text", mark.Text+"\n")
+			if !bytes.HasPrefix(got, mark.Code) {
+				t.Errorf("%s makes % x of %s, want % x", as[0], got, mark.Text, mark.Code)
+			}
+		}
+	})
+}
+
+// textOf returns a section of what a command makes of a source.
+func textOf(t *testing.T, command []string, section, source string) []byte {
+	t.Helper()
+	directory := t.TempDir()
+	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
+	disk.Write(t, in, source)
+	tools.Must(t, command[0], append(slices.Clone(command[1:]), "-o", out, in)...)
+	s := disk.OpenELF(t, out).Section(section)
+	if s == nil {
+		t.Fatalf("no section %s", section)
+	}
+	return expect.Value(s.Data())(t)
+}
+
+// The return thunk is what gcc makes of it, of each machine that has one.
+func TestReturnThunksAreThoseOfGCC(t *testing.T) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
+		thunk := m.Traits().ReturnThunk
+		if (thunk.Symbol == "") != (thunk.Code == nil) {
+			t.Fatalf("got %+v", thunk)
+		}
+		if thunk.Symbol == "" {
+			return
+		}
+		all := toolchains.All()
+		i := slices.IndexFunc(all, func(c *toolchains.Machine) bool { return c.Name == m.Traits().Name })
+		cc := all[i].CC(toolchains.GCC)
+		tools.Need(t, cc[0])
+		command := append(slices.Clone(cc), "-O2", "-mfunction-return=thunk", "-c", "-x", "c")
+		got := textOf(t, command, ".text."+thunk.Symbol, "int f(int x) { return x + 1; }\n")
+		if !bytes.HasPrefix(got, thunk.Code) {
+			t.Errorf("gcc makes % x, want % x", got, thunk.Code)
+		}
+	})
+}
+
+// What DisableDOF makes of a site is found again at its relocation, and nothing of it
+// changes then. No kind is taken for the other.
+func TestDOFFormsAreFoundAgain(t *testing.T) {
+	some := false
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		d, ok := m.(arch.DOFMachine)
+		expect.Equal(t, m.Traits().DOF.Distance != 0, ok, "has forms, with the traits %+v", m.Traits().DOF)
+		if !ok {
+			return
+		}
+		some = true
+		for _, s := range c.sites {
+			for k := range arch.Kinds {
+				for _, filler := range fillers {
+					checkDOF(t, d, s, k, filler)
+				}
+			}
+		}
+	})
+	if !some {
+		t.Error("no machine has any")
+	}
+}
+
+func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler []byte) {
+	text, off := placed(s.code, filler)
+	text = s.mapped(text)
+	field := s.at(off)[0].Offset
+	if site, ok := d.DisabledDOF(text, field, k); ok && s.form != arch.Nop {
+		t.Errorf("%s is a disabled form before it is one: %+v", s.name, site)
+	}
+	change, err := d.DisableDOF(expect.Value(d.Decode(text, s.at(off)))(t), k)
+	if err != nil {
+		if !errors.As(err, new(*arch.Refusal)) {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		return
+	}
+	if change.Target != arch.TargetNone {
+		if k == arch.Probe || d.Traits().DOF.Tests {
+			t.Errorf("%s: %+v", s.name, change)
+		}
+		return
+	}
+	if len(change.New) != len(s.code) || change.RecordedOffset < off || change.RecordedOffset-off >= uint64(len(s.code)) {
+		t.Errorf("%s: %+v", s.name, change)
+	}
+	text.Code = bytes.Clone(text.Code)
+	copy(text.Code[off-text.Start:], change.New)
+	found, ok := d.DisabledDOF(text, field, k)
+	if !ok || found.Offset != off || found.Form != s.form || found.GOT != s.got || !bytes.Equal(found.Code, change.New) {
+		t.Errorf("%s as % x: found %+v, %v", s.name, change.New, found, ok)
+	}
+	if again, err := d.DisableDOF(found, k); err != nil || !bytes.Equal(again.New, change.New) || again.RecordedOffset != change.RecordedOffset {
+		t.Errorf("%s: % x at %#x becomes % x at %#x, %v", s.name, change.New, change.RecordedOffset, again.New, again.RecordedOffset, err)
+	}
+	if k == arch.Probe || d.Traits().DOF.Tests {
+		recorded, ok := d.RecordedDOF(text, change.RecordedOffset, k)
+		if !ok || recorded.Offset != off || recorded.Form != s.form || !bytes.Equal(recorded.Code, change.New) {
+			t.Errorf("%s as % x: %#x is of %+v, %v", s.name, change.New, change.RecordedOffset, recorded, ok)
+		}
+	}
+	for other := range arch.Kinds {
+		if _, ok := d.DisabledDOF(text, field, other); ok && other != k {
+			t.Errorf("%s: % x is of both kinds", s.name, change.New)
+		}
+	}
 }

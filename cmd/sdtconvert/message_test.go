@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -51,5 +55,58 @@ func TestNamesStayInTheirLines(t *testing.T) {
 	var out, stderr bytes.Buffer
 	if status := runWith(&out, &stderr, "resolve", b, ".t\nxt+0x0"); status != exitOK || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("resolve: exit status %d: %q %q", status, &out, &stderr)
+	}
+}
+
+// The manual page of checks has every rule.
+func TestRulesAreDocumented(t *testing.T) {
+	manual := string(disk.Read(t, "../../docs/check.md"))
+	for _, rule := range check.Rules {
+		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")
+		text, _, _ = strings.Cut(text, "\n###")
+		if !ok || !strings.Contains(text, "Cure:") && rule != check.DroppedSite {
+			t.Errorf("docs/check.md does not describe %s, or has no cure", rule.Name)
+		}
+		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(strings.TrimSpace(text), "A note:"), "docs/check.md: %s is a note", rule.Name)
+	}
+}
+
+// The help, the manual and the manual page of checks name every format.
+func TestFormatsAreDocumented(t *testing.T) {
+	for _, format := range report.Names() {
+		if !slices.Contains(strings.FieldsFunc(formatOption.help, func(r rune) bool { return r == ',' || r == ' ' }), format) {
+			t.Errorf("the help does not name %s", format)
+		}
+		for path, text := range map[string]string{
+			"../../docs/check.md":     "`--format " + format + "`",
+			"../../docs/sdtconvert.1": "\n.Cm " + format + " ,\n",
+		} {
+			if page, err := os.ReadFile(path); err != nil {
+				t.Error(err)
+			} else if !strings.Contains(string(page), text) {
+				t.Errorf("%s does not name %s", path, format)
+			}
+		}
+	}
+}
+
+// Absolute paths count from the current directory, or from the one that the objects share.
+func TestDirectoryOfAliases(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wd := expect.Value(os.Getwd())(t)
+	for _, c := range []struct {
+		objects []string
+		want    string
+	}{
+		{nil, wd},
+		{[]string{"a.o", "../b.o"}, wd},
+		{[]string{"a.o", filepath.Join(wd, "x", "a.o")}, wd},
+		{[]string{"/b/x/a.o", "/b/x/b.o"}, "/b/x"},
+		{[]string{"/b/x/a.o", "c.o", "/b/y/a.o"}, "/b"},
+		{[]string{"/b/y/z/a.o", "/b/y/a.o", "/bc/a.o"}, "/"},
+		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
+	} {
+		o := &providerOptions{objects: c.objects}
+		expect.Equal(t, c.want, o.patchDOF().Directory, "%q", c.objects)
 	}
 }

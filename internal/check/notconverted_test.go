@@ -1,6 +1,10 @@
 package check_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
@@ -104,4 +108,271 @@ func TestNoProbes(t *testing.T) {
 			b.finds([]string{"missing-note plain.so  "}, "--require-notes", "plain.so")
 		})
 	})
+}
+
+// An object that was compiled with the header of FreeBSD's kernel, and what is linked from
+// it. The kernel, which defines the hook, and a provider, which sets it, are clean.
+func TestKernelTracepoint(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	const hook = "void (*sdt_probe_func)(unsigned, long)"
+	for name, text := range map[string]string{
+		"arc":      "extern " + hook + ";\nvoid arc(long n) { SDT_PROBE1(arc, , , hit, n); sdt_probe_func(7, n); }\n",
+		"kernel":   "void sdt_probe_stub(unsigned id, long n) { SDT_PROBE1(kernel, , , hit, n); }\n" + hook + " = sdt_probe_stub;\n",
+		"provider": "extern " + hook + ";\nvoid sdt_probe_stub(unsigned, long);\nvoid unload(long n) { SDT_PROBE1(provider, , , hit, n); sdt_probe_func = sdt_probe_stub; }\n",
+	} {
+		b.write(name+".c", fmt.Sprintf("#include \"sdt.h\"\nSDT_PROVIDER_DEFINE(%s);\nSDT_PROBE_DEFINE1(%[1]s, , , hit, \"long\");\n%s", name, text))
+		b.compile(name+".o", name+".c")
+		b.convert(name + ".o")
+		b.clean(name + ".o") // of no system
+		b.brandFreeBSD(name + ".o")
+	}
+	b.finds([]string{"kernel-tracepoint arc.o  "}, "arc.o", "kernel.o", "provider.o")
+	b.clean("--allow=kernel-tracepoint", "arc.o")
+
+	l := b.machine.Linker("lld")
+	b.link(l, "arc.so", "arc.o", "-shared", "-nostdlib") // as arm64 has its modules
+	b.brandFreeBSD("arc.so")
+	b.finds([]string{"kernel-tracepoint arc.so  "}, "arc.so")
+	b.link(l, "zfs.ko", "arc.o", "-r", "-nostdlib")
+	b.brandFreeBSD("zfs.ko")
+	b.finds([]string{"kernel-tracepoint zfs.ko  "}, "zfs.ko")
+	b.link(l, "kernel", "arc.o", "kernel.o", "-shared", "-nostdlib")
+	b.brandFreeBSD("kernel")
+	b.clean("kernel")
+}
+
+// lostNotes removes the notes from prog. Its manifest knows that there were some, as does a user
+// with --require-notes; and nothing raises the semaphore of the test.
+func (b *build) lostNotes(manifest string) {
+	b.Helper()
+	b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog", "silent")
+	dead := "dead-guard silent fire app___start"
+	b.finds([]string{dead, "missing-note silent  "}, "silent")
+	lost := []string{
+		dead, "missing-note silent  ", "missing-note silent fire app___start", "missing-note silent main app___start",
+		"missing-note silent stop app___stop", "missing-note silent unused app___start",
+	}
+	for _, f := range append(b.finds(lost, "--manifest", "m.json", "silent"), b.finds(lost, "--require-notes", "silent")...) {
+		if f.Line == 0 && f.Function != "" {
+			b.Errorf("%+v", f)
+		}
+	}
+}
+
+// Tools that strip what is not loaded take the notes out, and leave the guards, which no tracer
+// raises then: of converted objects, and of SystemTap's macros.
+func TestStrippedNotes(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compiled(asWritten...)
+		b.convert("--stapsdt", "fire.o", "define.o")
+		b.theirs("one.o", "one", definedIn("", ".probes")...)
+		b.write("main.c", "int main(void) { return 0; }\n")
+		b.compile("main.o", "main.c")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			for _, objects := range [][]string{{"fire.o", "define.o"}, {"one.o", "main.o"}} {
+				b.link(l, "prog", objects...)
+				b.clean("--allow=early-semaphore", "prog")
+				b.run(toolchains.LLVM("llvm-strip"), "-o", "stripped", "prog")
+				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=dead-guard", "--allow=unanchored-site", "stripped"), "has .stapsdt.base and no note, so tracers find no site; link again")
+				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.stapsdt.base", "prog", "unbased")
+				b.message(b.finds([]string{"broken-note unbased  "}, "--allow=early-semaphore", "unbased"), "without which gdb finds no probe")
+			}
+		})
+	})
+}
+
+// Where records show that the probe of a guard has sites, the cure is notes, and no other name. Where records
+// are of a later version, nothing is said of sites.
+func TestImageWithoutTraceOfNotes(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.compiled(asWritten...)
+	b.convert("--stapsdt", "fire.o", "define.o")
+	b.eachLinker(func(b *build, l toolchains.Linker) {
+		b.link(l, "prog", "fire.o", "define.o")
+		b.run("objcopy", "--remove-section=.note.stapsdt", "--remove-section=.stapsdt.base", "prog", "without")
+		b.message(b.finds([]string{"dead-guard without fire app_start"}, "without"), "no site of the probe has a note; convert every object with notes")
+		b.run("objcopy", "--rename-section=sdt_instances_set=sdt_instances2_set", "without", "later")
+		out, err := tools.Try(converter, "check", b.path("later"))
+		if err == nil || !strings.Contains(out, "sdt_instances2_set: records of version 2") || strings.Contains(out, "not-converted") || strings.Contains(out, "dead-guard") {
+			b.Errorf("%s, %v", out, err)
+		}
+	})
+}
+
+// An image whose records have notes, and others have none, and one of whose nops has an
+// argument more than its definition.
+func TestMixedNotes(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.compiled()
+	b.write("three.c", threeArguments)
+	b.compile("three.o", "three.c", "-USDT_CALLS")
+	b.convert("--stapsdt", "define.o", "three.o")
+	b.convert("fire.o")
+	b.eachLinker(func(b *build, l toolchains.Linker) {
+		b.link(l, "prog", "fire.o", "define.o", "three.o")
+		b.finds([]string{
+			"argument-mismatch prog three app___start",
+			"missing-note prog fire app___start", "missing-note prog main app___start", "missing-note prog unused app___start",
+		}, "prog")
+	})
+}
+
+// Images of one program are converted with the same flags, or tracers find the probes of a part.
+func TestImagesWithAndWithoutNotes(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("only.c", "#include \"program.h\"\nSDT_PROVIDER_DEFINE(app);\nSDT_PROBE_DEFINE1(app, , , start, \"int\");\nC int fire(int n) { SDT_PROBE1(app, , , start, n); return n; }\n")
+		b.compile("only.o", "only.c")
+		b.convert("-o", "pairs.o", "only.o")
+		b.convert("--stapsdt", "-o", "noted.o", "only.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			for _, name := range []string{"pairs", "noted"} {
+				b.link(l, name+".so", "-shared", name+".o")
+			}
+			b.clean("pairs.so", "pairs.so")
+			b.clean("noted.so")
+			found := b.finds([]string{"mixed-notes noted.so  "}, "pairs.so", "noted.so")
+			b.message(found, "records with notes here, records without notes in pairs.so; compile and convert it again")
+			b.clean("--allow=mixed-notes", "pairs.so", "noted.so")
+		})
+	})
+}
+
+// No kernel reads notes. The sections of modules are those of modpost and objtool.
+func TestModuleWithNotes(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("module.c", "#include \"program.h\"\nSDT_PROVIDER_DEFINE(app);\nSDT_PROBE_DEFINE1(app, , , start, \"int\");\nC int fire(int n) { SDT_PROBE1(app, , , start, n); return n; }\n"+
+			"__attribute__((section(\".modinfo\"), used)) static const char license[] = \"license=GPL\";\n")
+		b.compile("module.o", "module.c")
+		b.run(converter, "-o", "default.o", "module.o")
+		b.run(converter, "--stapsdt", "-o", "noted.o", "module.o")
+		b.convert("-o", "pairs.o", "module.o")
+		expect.Equal(b, string(disk.Read(b, b.path("pairs.o"))), string(disk.Read(b, b.path("default.o"))), "the default of a module")
+		b.clean("default.o")
+		b.message(b.finds([]string{"kernel-notes noted.o  "}, "noted.o"), "convert it with --layout pairs")
+	})
+}
+
+// shop is the program of the recipes in docs/check.md.
+const shop = `#include <sdt.h>
+
+SDT_PROVIDER_DEFINE(shop);
+SDT_PROBE_DEFINE2(shop, , , placed, "int", "char *");
+SDT_PROBE_DEFINE1(shop, , , sent, "int");
+
+static __attribute__((noinline)) void order(int i, char *what)
+{
+	if (SDT_PROBE_ENABLED(shop, , , placed))
+		SDT_PROBE2(shop, , , placed, i, what);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		order(i, argv[i]);
+		SDT_PROBE1(shop, , , sent, i);
+	}
+}
+`
+
+// recipe is what docs/check.md has of one, which is installed elsewhere here.
+type recipe struct {
+	*testing.T
+	directory, page string
+}
+
+// block returns the fenced block behind a line of the page.
+func (r *recipe) block(line, kind string) string {
+	r.Helper()
+	_, text, ok := strings.Cut(r.page, line)
+	_, text, found := strings.Cut(text, "\n```"+kind+"\n")
+	text, _, closed := strings.Cut(text, "\n```\n")
+	if !ok || !found || !closed {
+		r.Fatalf("docs/check.md has no block of %q behind %q", kind, line)
+	}
+	return text + "\n"
+}
+
+// steps returns the commands of a service's block, those of them that are for a shell.
+func steps(yaml, before string) (all []string) {
+	for _, line := range strings.Split(yaml, "\n") {
+		if command, ok := strings.CutPrefix(strings.TrimSpace(line), before); ok {
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+func (r *recipe) write(name, text string) {
+	r.Helper()
+	disk.Write(r, filepath.Join(r.directory, name), text)
+}
+
+// sh runs a command as a service does.
+func (r *recipe) sh(command string) (string, error) {
+	r.Helper()
+	c := tools.Command{Directory: r.directory, Env: []string{
+		"PATH=" + filepath.Join(r.directory, "bin") + ":" + os.Getenv("PATH"), "CPATH=" + include, "LC_ALL=C",
+	}}
+	return c.Try("sh", "-ec", command)
+}
+
+// passes runs the steps, of which only the last may fail, and then has to say why.
+func (r *recipe) passes(steps []string, why ...string) {
+	r.Helper()
+	for i, step := range steps {
+		out, err := r.sh(step)
+		last := i == len(steps)-1
+		if (err != nil) != (last && len(why) > 0) {
+			r.Fatalf("%s: %v\n%s", step, err, out)
+		}
+		for _, text := range why {
+			if last && !strings.Contains(out, text) {
+				r.Errorf("%s does not say %q:\n%s", step, text, out)
+			}
+		}
+	}
+}
+
+// The recipes pass for a program, and fail when a probe is gone, has another name or another
+// number of arguments, or its note is lost.
+func TestRecipes(t *testing.T) {
+	tools.Need(t, "cmake", "make", "cc")
+	r := &recipe{t, t.TempDir(), string(disk.Read(t, tools.Root("docs", "check.md")))}
+	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
+		path := filepath.Join(r.directory, name)
+		expect.OK(t, os.Mkdir(filepath.Dir(path), 0o777))
+		expect.OK(t, os.Symlink(converter, path))
+	}
+	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
+	r.write("CMakeLists.txt", project)
+	r.write("probes.txt", r.block("`probes.txt`:", ""))
+	gitHub, gitLab := steps(r.block("### With GitHub", "yaml"), "- run: "), steps(r.block("### With GitLab", "yaml"), "- ")
+	if len(gitHub) != 4 || len(gitLab) != 4 {
+		t.Fatalf("%q\n%q", gitHub, gitLab)
+	}
+	test := "ctest --test-dir build --output-on-failure"
+	for _, c := range []struct{ old, new, gitHub, text string }{
+		{"", "", "", ""},
+		{"\t\tSDT_PROBE1(shop, , , sent, i);\n", "", "::error file=probes.txt,line=3,title=missing-probe::", "probes.txt:3: shop:::sent: no site has this probe, which is required [missing-probe]"},
+		{"ENABLED(shop, , , placed)", "ENABLED(shop, , , placde)", "::error file=orders.c,line=9,title=dead-guard::", "a guard reads shop_placde_semaphore, which no note names"},
+		{"SDT_PROBE1(shop, , , sent, i)", "SDT_PROBE2(shop, , , sent, i, 1)", "::error file=orders.c,line=17,title=argument-mismatch::", "a call has 2 arguments"},
+	} {
+		source := strings.Replace(shop, c.old, c.new, 1)
+		if c.old != "" && source == shop {
+			t.Fatalf("no %q", c.old)
+		}
+		r.write("orders.c", source)
+		if c.old == "" {
+			r.passes(gitHub)
+			r.passes(append(gitLab[:len(gitLab):len(gitLab)], test))
+			continue
+		}
+		r.passes(gitHub, c.gitHub)
+		r.passes(gitLab[len(gitLab)-1:], c.text)
+		r.passes([]string{test}, "probes ...........................***Failed")
+	}
+	// Without notes.
+	r.write("orders.c", shop)
+	r.write("CMakeLists.txt", project+"set_property(TARGET shop PROPERTY RULE_LAUNCH_LINK \"env SDTCONVERT_FLAGS=--no-stapsdt\")\n")
+	r.passes(gitHub, "title=missing-note::", "link again with notes (--stapsdt beside a --layout)", "title=dead-guard::")
 }

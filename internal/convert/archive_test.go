@@ -28,48 +28,6 @@ func converter() *Converter {
 	return New(Options{Patch: patch.DefaultOptions(), Jobs: 2}, &replace.Writer{})
 }
 
-// A member of an archive is converted as an object is, also where its conversion adds
-// symbols to the index, which then does not fit its place.
-func TestMembersAreConvertedAsObjects(t *testing.T) {
-	for _, stapsdt := range []bool{false, true} {
-		directory := t.TempDir()
-		files := []objects.File{
-			{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), 1<<20)},
-			named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
-			named(t, "a_name_of_more_than_15.o", "comdat.amd64-clang19-O2.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
-		}
-		path, target := filepath.Join(directory, "lib.a"), filepath.Join(directory, "converted.a")
-		disk.Write(t, path, archives.Regular(files...))
-		c := converter()
-		c.Patch.Stapsdt = stapsdt
-		for _, to := range []string{target, path} {
-			if r := c.File(path, to); r.Failed {
-				t.Fatal(r.Messages.String())
-			}
-		}
-		for i, f := range files {
-			name := filepath.Join(directory, f.Name)
-			if filepath.Ext(name) != ".o" {
-				continue
-			}
-			disk.Write(t, name, f.Data)
-			if r := c.File(name, name); r.Failed {
-				t.Fatal(r.Messages.String())
-			}
-			files[i].Data = disk.Read(t, name)
-		}
-		want := archives.Regular(files...)
-		for _, to := range []string{target, path} {
-			if !bytes.Equal(disk.Read(t, to), want) {
-				t.Errorf("with notes is %v: %s differs from an archive of converted members", stapsdt, to)
-			}
-		}
-		if beside := expect.Value(filepath.Glob(filepath.Join(directory, ".*")))(t); len(beside) > 0 {
-			t.Errorf("left %v", beside)
-		}
-	}
-}
-
 // An archive that was cut off, or whose headers lie, is left as it is.
 func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 	files := []objects.File{

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -172,4 +173,90 @@ func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
 	files := newScratch(t)
 	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
 	expect.Equal(t, want, expect.Failure(files.convert(data, patch.DefaultOptions())))
+}
+
+// FuzzConvert converts objects in memory, with the flags that a byte stands
+// for. The file's content may lead to an error, never to a panic or to an
+// output that checkRun does not accept.
+func FuzzConvert(f *testing.F) {
+	const limit = 16 << 10 // small inputs fuzz faster
+	for i, file := range append(objects.Committed(f, limit), objects.Foreign(f, limit)...) {
+		f.Add(file.Data, byte(0))
+		f.Add(file.Data, byte(i))
+	}
+	files := newScratch(f)
+	f.Fuzz(func(t *testing.T, data []byte, flags byte) {
+		opts := fuzzOptions(flags)
+		run, err := files.convert(data, opts)
+		if (run != nil) == (err != nil) {
+			t.Fatalf("got %v and error %v", run, err)
+		}
+		if err == nil {
+			files.checkRun(t, data, opts, run)
+		}
+	})
+}
+
+// fuzzOptions spreads the flags of convert over a byte.
+func fuzzOptions(b byte) patch.Options {
+	opts := patch.DefaultOptions()
+	opts.Layout.Format = linkerset.Format(b % 3)
+	b /= 3
+	if b&1 != 0 {
+		opts.Layout.Name = "my_set"
+	}
+	opts.NoRecords = b&2 != 0
+	opts.DropRelocations = b&4 != 0
+	if b&8 != 0 {
+		opts.ReturnThunk.Symbol = "__x86_return_thunk"
+	}
+	if b&16 != 0 {
+		opts.Names.Symbols = []string{"use", "outside"}
+	}
+	opts.Stapsdt = b&32 != 0
+	opts.DTrace = b&64 != 0
+	return opts
+}
+
+// What is not loaded names no stub any more, and no probe object instead of one: its
+// entries against stubs that are defined elsewhere name nothing, and the others are the
+// same.
+func TestWhatIsNotLoadedNamesNoStub(t *testing.T) {
+	forgotten := 0
+	converted(t, nil, func(t *testing.T, c run) {
+		before, after := viewFile(t, c.before), viewFile(t, c.after)
+		for i, s := range before.Sections {
+			if !isRelocSection(s) || before.Sections[s.Info].Flags&elf.SHF_ALLOC != 0 {
+				continue
+			}
+			want := before.relocs(i)
+			for j := range want {
+				if namesStub(want[j]) {
+					want[j] = viewReloc{Offset: want[j].Offset, Type: 0} // R_<machine>_NONE of all machines here
+					forgotten++
+				}
+			}
+			expect.Equal(t, want, after.relocs(i), "%s", s.Name)
+		}
+	})
+	if forgotten < 6 && !testing.Short() {
+		t.Errorf("only %d entries named a stub", forgotten)
+	}
+}
+
+// namesStub reports whether a relocation is against a stub that is defined elsewhere.
+func namesStub(r viewReloc) bool {
+	return stubID(r.Sym.Name) != "" && r.Sym.Section == elf.SHN_UNDEF
+}
+
+// Of an unknown machine it is not known which relocation names nothing.
+func TestWhatIsNotLoadedOfUnknownMachines(t *testing.T) {
+	data := objects.Read(t, "notloaded.amd64-clang19.o")
+	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_IA_64))
+	text := headerAt(t, data, func(typ elf.SectionType, size uint64) bool { return typ == elf.SHT_PROGBITS && size > 0 })
+	binary.LittleEndian.PutUint64(text[8:], 0) // its flags: nothing that is loaded names a stub
+	run, err := newScratch(t).convert(data, patch.DefaultOptions())
+	if err == nil || !strings.HasSuffix(err.Error(), "holds probes, and EM_IA_64 of class ELFCLASS64 is not supported") {
+		t.Errorf("got %+v and error %v", run, err)
+	}
 }

@@ -2,6 +2,7 @@ package input_test
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,8 +12,11 @@ import (
 	"time"
 
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/archives"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 // numbered makes bytes that are not the same anywhere near each other.
@@ -127,4 +131,107 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	wantNoFile(t, t.TempDir(), "is a directory")
 	wantNoFile(t, os.DevNull, "is not a regular file")
 	wantNoFile(t, filepath.Join(t.TempDir(), "none"), "no such file or directory")
+}
+
+// ident returns what the first bytes of a file say.
+func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	disk.Write(t, path, data)
+	f := expect.Value(input.Open(path))(t)
+	defer f.Close()
+	return f.Source().Ident()
+}
+
+func TestIdent(t *testing.T) {
+	targets := map[input.Target]bool{}
+	for _, file := range append(objects.Committed(t, 1<<20), objects.Foreign(t, 1<<20)...) {
+		f, err := elf.NewFile(bytes.NewReader(file.Data))
+		if err != nil {
+			continue // made to be broken
+		}
+		want := input.Target{Class: f.Class, Data: f.Data, Machine: f.Machine}
+		if target, typ, ok := ident(t, file.Data); !ok || target != want || typ != f.Type {
+			t.Errorf("%s: %v of type %v, %v; want %v of type %v", file.Name, target, typ, ok, want, f.Type)
+		}
+		targets[want] = true
+	}
+	if len(targets) < 4 {
+		t.Errorf("objects for %v alone", targets)
+	}
+}
+
+func TestIdentOfOthers(t *testing.T) {
+	whole := objects.Read(t, "calls.amd64-gcc12-O2.o")[:20]
+	changed := func(at int, to byte) []byte {
+		b := bytes.Clone(whole)
+		b[at] = to
+		return b
+	}
+	if _, _, ok := ident(t, whole); !ok {
+		t.Error("the first 20 bytes are not enough")
+	}
+	for what, data := range map[string][]byte{
+		"nothing": nil, "text": []byte("INPUT(/lib/libc.so.6 and more)\n"), "too little": whole[:19], "no magic number": changed(0, 'E'),
+		"no byte order": changed(elf.EI_DATA, 3), "another version": changed(elf.EI_VERSION, 2),
+	} {
+		if target, typ, ok := ident(t, data); ok || target != (input.Target{}) || typ != 0 {
+			t.Errorf("%s: %v of type %v, %v", what, target, typ, ok)
+		}
+	}
+}
+
+// linked lists the objects of a link, and the errors.
+func linked(l *input.Link, files ...string) (names, errs []string) {
+	for _, file := range files {
+		l.Each(file, func(o *input.Object) error {
+			names = append(names, filepath.Base(o.Name))
+			return nil
+		}, func(err error) { errs = append(errs, err.Error()) })
+	}
+	return names, errs
+}
+
+func TestLinkIsForOneMachine(t *testing.T) {
+	directory := t.TempDir()
+	amd64 := named("amd64.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	arm64 := named("arm64.o", objects.Read(t, "calls.arm64-gcc12-O2.o"))
+	text := named("a.txt", []byte("text"))
+	var files []string
+	for _, f := range []objects.File{amd64, arm64, text} {
+		files = append(files, write(t, filepath.Join(directory, f.Name), f.Data))
+	}
+	lib := write(t, filepath.Join(directory, "lib.a"), archives.Regular(text, amd64, arm64, amd64))
+	names, errs := linked(&input.Link{Names: patch.DefaultNames()}, append(files, lib, filepath.Join(directory, "none"))...)
+	wantLines(t, names, "amd64.o", "lib.a(amd64.o)", "lib.a(amd64.o)")
+	wants := []string{"arm64.o: is for EM_AARCH64, ELFCLASS64, LittleEndian, and ", "a.txt: is text, and not an object", "lib.a(arm64.o): is for EM_AARCH64", "none: no such file"}
+	if len(errs) != len(wants) {
+		t.Fatalf("got %q", errs)
+	}
+	for i, want := range wants {
+		expect.Contains(t, errs[i], want)
+	}
+}
+
+// Files that are named twice are one, but for hard links.
+func TestDistinct(t *testing.T) {
+	directory := t.TempDir()
+	at := func(name string) string { return filepath.Join(directory, name) }
+	for _, name := range []string{"a", "b"} {
+		write(t, at(name), []byte(name))
+	}
+	for link, to := range map[string]string{"c": "a", "d": "c", "e": "none", "sub": "."} {
+		expect.OK(t, os.Symlink(to, at(link)))
+	}
+	expect.OK(t, os.Link(at("a"), at("hard")))
+	expect.OK(t, os.MkdirAll(at("other/sub"), 0o777))
+	write(t, at("other/a"), []byte("another"))
+	expect.OK(t, os.Symlink("other/sub", at("link")))
+	behind := directory + "/link/../a" // which is other/a
+	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
+	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
+	wantLines(t, expect.Value(input.Distinct(given))(t), want...)
+	for other, same := range map[string]bool{"a": true, "c": true, "sub/a": true, "b": false, "hard": false, "gone": false} {
+		expect.Equal(t, same, expect.Value(input.SamePath(at("a"), at(other)))(t), "a and %s", other)
+	}
 }

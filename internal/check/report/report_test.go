@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -13,8 +15,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/seeds"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // sampleReport has findings of all kinds, with what needs escaping.
@@ -194,4 +202,162 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s changes the report", f.name)
 		}
 	}
+}
+
+// What --write-baseline writes --baseline reads, however long or odd names are.
+func TestBaselineOfAnyNames(t *testing.T) {
+	for _, name := range []string{"f", strings.Repeat("long", 100_000), " ", "a b", "#", "\u00a0", "a\u2028b", "\xff", "\r"} {
+		r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: name, Probe: name, Ordinal: 1}}}
+		data := expect.Value(r.Baseline())(t)
+		path := filepath.Join(t.TempDir(), "known")
+		disk.Write(t, path, data)
+		known, err := ReadBaseline(path)
+		if err != nil {
+			t.Errorf("%.20q: %v", name, err)
+			continue
+		}
+		if known.Apply(r); r.KnownCount != 1 || len(r.Findings)+len(r.Gone) > 0 {
+			t.Errorf("%.20q: %d known, %d found, %d gone", name, r.KnownCount, len(r.Findings), len(r.Gone))
+		}
+	}
+}
+
+// Files of one name are distinguished, wherever the repository is; lines of an earlier version,
+// which did not, count for each file of the name.
+func TestBaselineOfFilesOfOneName(t *testing.T) {
+	report := func(directory string, names ...string) *Report {
+		opts := check.Options{Directory: directory}
+		r := checked(opts, names...)
+		r.Directory = directory
+		return r
+	}
+	here, there := t.TempDir(), t.TempDir()
+	object := disk.Read(t, filepath.Join(objects.Directory(), "locals.amd64-clang19-O2.o"))
+	for _, name := range []string{"o1/x.o", "o2/x.o"} {
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(here, name)), 0o777), os.MkdirAll(filepath.Dir(filepath.Join(there, name)), 0o777)))
+		disk.Write(t, filepath.Join(here, name), object)
+		disk.Write(t, filepath.Join(there, name), object)
+	}
+	first := report(here, filepath.Join(here, "o1/x.o"))
+	path := filepath.Join(t.TempDir(), "known")
+	disk.Write(t, path, expect.Value(first.Baseline())(t))
+	for directory, one := range map[string]int{here: len(first.Findings), there: len(first.Findings)} {
+		r := report(directory, filepath.Join(directory, "o1/x.o"), filepath.Join(directory, "o2/x.o"))
+		all := len(r.Findings)
+		expect.Value(ReadBaseline(path))(t).Apply(r)
+		if r.KnownCount != one || len(r.Findings) != all-one || one == 0 || len(r.Gone) > 0 {
+			t.Errorf("%d known of %d, %d left, %v gone", r.KnownCount, all, len(r.Findings), r.Gone)
+		}
+	}
+	old := strings.ReplaceAll(byBaseHead+strings.SplitAfterN(string(disk.Read(t, path)), "\n", 2)[1], " o1/x.o ", " x.o ")
+	disk.Write(t, path, old)
+	r := report(there, filepath.Join(there, "o2/x.o"))
+	expect.Value(ReadBaseline(path))(t).Apply(r)
+	if r.KnownCount != len(first.Findings) || len(r.Findings)+len(r.Gone) > 0 {
+		t.Errorf("by base names: %d known, %d left, %v gone", r.KnownCount, len(r.Findings), r.Gone)
+	}
+}
+
+// Nothing is read without end, and nothing written that could not be read.
+func TestBaselineIsBounded(t *testing.T) {
+	expect.Contains(t, expect.Failure(ReadBaseline("/dev/zero")), "more than 64 MiB")
+	long := strings.Repeat("x", maxBaseline<<19)
+	r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: long, Probe: long, Ordinal: 1}}}
+	expect.Contains(t, expect.Failure(r.Baseline()), "more than 64 MiB")
+}
+
+// fuzzManifest names functions and probes of the committed objects.
+const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
+	{"section": ".text", "offset": 4, "function": "kept", "function_offset": 4, "function_size": 18, "source_file": "calls.c",
+	 "kind": "call", "state": "live", "probe": "calls___static", "record": {"offset": 4}},
+	{"section": ".text", "offset": 36, "function": "calls_zero", "function_offset": 4,
+	 "kind": "isenabled", "state": "disabled", "probe": "calls___zero", "record": {"offset": 38}},
+	{"section": ".init.text", "offset": 1, "function_offset": 0, "kind": "call", "state": "live", "probe": "x", "record": {"offset": 1}}]}]}`
+
+// FuzzCheck checks objects and images. What is in the file may lead to findings and
+// errors, never to a panic or to a finding that cannot be written.
+func FuzzCheck(f *testing.F) {
+	seeds.Add(f)
+	files := objects.NewScratch(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkBytes(t, files, data)
+	})
+}
+
+// checked returns what a check of files with all rules finds.
+func checked(opts check.Options, names ...string) *Report {
+	opts.Names, opts.ProbePrefix, opts.Layouts = patch.DefaultNames(), "sdt_", linkerset.Layout{}.Candidates()
+	opts.Warn, opts.Failed = func(error) {}, func(error) {}
+	set := check.New(opts)
+	for _, name := range names {
+		set.Add(name)
+	}
+	r := &Report{}
+	r.Add(set)
+	return r
+}
+
+// checkChecked checks a file with all rules, and what comes of it.
+func checkChecked(t *testing.T, name string) {
+	t.Helper()
+	m := &check.Manifest{}
+	expect.OK(t, m.Read(strings.NewReader(fuzzManifest)))
+	r := checked(check.Options{
+		Manifest: m, Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
+	}, name)
+	if len(r.Files)+len(r.Errors) == 0 {
+		t.Fatal("neither looked at nor an error")
+	}
+	seen := map[string]bool{}
+	for i := range r.Findings {
+		finding := &r.Findings[i]
+		if key := finding.Fingerprint(); seen[key] || len(strings.Fields(key)) != 5 || finding.Message == "" {
+			t.Fatalf("%s: %+v", key, finding)
+		} else {
+			seen[key] = true
+		}
+	}
+	for _, f := range formats {
+		expect.OK(t, f.format.Write(io.Discard, r))
+	}
+}
+
+// Prefixes of a file, and bytes of its tables with other bits, may lead to findings and
+// errors.
+func TestCheckOfBrokenFiles(t *testing.T) {
+	files := objects.NewScratch(t)
+	stride := 29
+	switch {
+	case product.All():
+		stride = 7
+	case testing.Short():
+		stride = 67
+	}
+	for _, name := range product.Few(t.Name(), objects.OfEachMachine) {
+		original := objects.Read(t, name)
+		after, ok := converted.Object(t, original)
+		if !ok {
+			t.Fatalf("%s cannot be converted", name)
+		}
+		for _, data := range [][]byte{original, after} {
+			for n := 0; n < len(data); n += stride {
+				checkBytes(t, files, data[:n])
+			}
+			for _, r := range objects.Tables(t, data) {
+				for at := r[0]; at < r[1]; at += stride {
+					broken := bytes.Clone(data)
+					broken[at] ^= 1 << (at % 8)
+					checkBytes(t, files, broken)
+					broken[at] = ^data[at]
+					checkBytes(t, files, broken)
+				}
+			}
+		}
+	}
+}
+
+func checkBytes(t *testing.T, files *objects.Scratch, data []byte) {
+	t.Helper()
+	expect.OK(t, files.Write(data))
+	checkChecked(t, files.Path())
 }

@@ -3,7 +3,6 @@ package cursor_test
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -15,63 +14,6 @@ import (
 // repeat makes n bytes and then others.
 func repeat(b byte, n int, then ...byte) []byte {
 	return append(slices.Repeat([]byte{b}, n), then...)
-}
-
-// The limits of LEB128: what 64 bits hold is read, however it is padded, and
-// nothing else is made of it.
-func TestLEB128(t *testing.T) {
-	const cutOff = "0x1 bytes, 0x0 are left"
-	overflow := cursor.ErrOverflow.Error()
-	for _, c := range []struct {
-		name     string
-		data     []byte
-		unsigned uint64
-		fault    string // of the unsigned one
-		signed   int64
-		sfault   string
-	}{
-		{"nothing", nil, 0, cutOff, 0, cutOff},
-		{"zero", []byte{0}, 0, "", 0, ""},
-		{"the largest of one byte", []byte{0x3f}, 0x3f, "", 0x3f, ""},
-		{"the sign of one byte", []byte{0x40}, 0x40, "", -0x40, ""},
-		{"an unsigned example of DWARF 5, section 7.6", []byte{0x80 + 57, 100}, 12857, "", 12857 - 1<<14, ""},
-		{"a signed example of DWARF 5, section 7.6", []byte{0xff, 0x7e}, 0x3f7f, "", -129, ""},
-		{"half", []byte{0x80}, 0, cutOff, 0, cutOff},
-		{"nine bytes of ten", repeat(0xff, 9), 0, cutOff, 0, cutOff},
-		{"63 bits", repeat(0xff, 8, 0x7f), math.MaxInt64, "", -1, ""},
-		{"the largest that has a sign", repeat(0xff, 9, 0), math.MaxInt64, "", math.MaxInt64, ""},
-		{"the largest that has none", repeat(0xff, 9, 1), math.MaxUint64, "", 0, overflow},
-		{"minus one in ten bytes", repeat(0xff, 9, 0x7f), 0, overflow, -1, ""},
-		{"the least", repeat(0x80, 9, 0x7f), 0, overflow, math.MinInt64, ""},
-		{"bit 63", repeat(0x80, 9, 1), 1 << 63, "", 0, overflow},
-		{"bit 64", repeat(0x80, 9, 2), 0, overflow, 0, overflow},
-		{"bit 69", repeat(0x80, 9, 0x40), 0, overflow, 0, overflow},
-		{"bit 70", repeat(0x80, 10, 1), 0, overflow, 0, overflow},
-		{"padded to two bytes", []byte{0x85, 0}, 5, "", 5, ""},
-		{"padded to twelve bytes", append([]byte{0x85}, repeat(0x80, 10, 0)...), 5, "", 5, ""},
-		{"minus one in twelve bytes", repeat(0xff, 11, 0x7f), 0, overflow, -1, ""},
-		{"minus one with another sign at last", repeat(0xff, 11, 0), 0, overflow, 0, overflow},
-		{"padding without end", repeat(0x80, 100), 0, cutOff, 0, cutOff},
-		{"ones without end", repeat(0xff, 100), 0, overflow, 0, cutOff},
-	} {
-		u := cursor.Cursor{Data: c.data}
-		if got := u.Uleb(); got != c.unsigned || message(u.Err()) != c.fault {
-			t.Errorf("%s, unsigned: %#x and %q, want %#x and %q", c.name, got, message(u.Err()), c.unsigned, c.fault)
-		}
-		s := cursor.Cursor{Data: c.data}
-		if got := s.Sleb(); got != c.signed || message(s.Err()) != c.sfault {
-			t.Errorf("%s, signed: %#x and %q, want %#x and %q", c.name, got, message(s.Err()), c.signed, c.sfault)
-		}
-		skipped := cursor.Cursor{Data: c.data}
-		skipped.SkipLEB()
-		cut := len(c.data) == 0 || c.data[len(c.data)-1] >= 0x80
-		if skipped.Bad() != cut || skipped.At != len(c.data) {
-			t.Errorf("%s: skipped up to %d of %d: %v", c.name, skipped.At, len(c.data), skipped.Err())
-		}
-		if c.fault == "" && u.At != len(c.data) || c.sfault == "" && s.At != len(c.data) {
-			t.Errorf("%s: read up to %d and %d of %d", c.name, u.At, s.At, len(c.data))
-		}
-	}
 }
 
 func message(err error) string {
@@ -173,6 +115,18 @@ func TestFirstFaultStays(t *testing.T) {
 func FuzzCursor(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []byte(strings.Repeat("\x01\x00\x80\xff", 40)), false)
 	f.Add([]byte{6, 7}, repeat(0xff, 9, 1), true)
+	// The limits of LEB128: what 64 bits hold is read, however it is padded, and nothing else is made of it.
+	for _, data := range [][]byte{
+		nil, {0}, {0x3f}, {0x40}, {0x80}, {0x80 + 57, 100}, {0xff, 0x7e}, // the last two are examples of DWARF 5, section 7.6
+		repeat(0xff, 9), repeat(0xff, 8, 0x7f), repeat(0xff, 9, 0), repeat(0xff, 9, 1), repeat(0xff, 9, 0x7f),
+		repeat(0x80, 9, 0x7f), repeat(0x80, 9, 1), repeat(0x80, 9, 2), repeat(0x80, 9, 0x40), repeat(0x80, 10, 1),
+		{0x85, 0}, append([]byte{0x85}, repeat(0x80, 10, 0)...), repeat(0xff, 11, 0x7f), repeat(0xff, 11, 0), // padded
+		repeat(0x80, 100), repeat(0xff, 100),
+	} {
+		for _, op := range []byte{6, 7, 8} {
+			f.Add([]byte{op}, data, false)
+		}
+	}
 	f.Fuzz(func(t *testing.T, ops, data []byte, most bool) {
 		r := cursor.Cursor{Data: data, Big: most}
 		for _, op := range ops {
@@ -210,6 +164,10 @@ func read(t *testing.T, r *cursor.Cursor, op byte) {
 		}
 	case 8:
 		r.SkipLEB()
+		end := slices.IndexFunc(r.Data[start:], func(b byte) bool { return b < 0x80 })
+		if !bad && (end < 0) != r.Bad() || !r.Bad() && r.At != start+end+1 {
+			t.Fatalf("% x: skipped up to %d: %v", r.Data[start:], r.At, r.Err())
+		}
 	case 9:
 		r.Text()
 	case 10:
@@ -223,8 +181,9 @@ func read(t *testing.T, r *cursor.Cursor, op byte) {
 // checkLEB compares a value with what its bytes say.
 func checkLEB(t *testing.T, r *cursor.Cursor, start int, got *big.Int, signed bool) {
 	want, bits := new(big.Int), uint(0)
-	complete := false
+	complete, end := false, start
 	for _, b := range r.Data[start:] {
+		end++
 		want.Or(want, new(big.Int).Lsh(big.NewInt(int64(b&0x7f)), bits))
 		bits += 7
 		if b < 0x80 {
@@ -236,7 +195,7 @@ func checkLEB(t *testing.T, r *cursor.Cursor, start int, got *big.Int, signed bo
 		}
 	}
 	fits := complete && (signed && want.IsInt64() || !signed && want.IsUint64())
-	if fits == r.Bad() || fits && got.Cmp(want) != 0 {
-		t.Fatalf("signed %v, % x: %v and %v, want %v", signed, r.Data[start:], got, r.Err(), want)
+	if fits == r.Bad() || fits && (got.Cmp(want) != 0 || r.At != end) || complete && !fits && r.Err() != cursor.ErrOverflow {
+		t.Fatalf("signed %v, % x: %v, up to %d, and %v, want %v", signed, r.Data[start:], got, r.At, r.Err(), want)
 	}
 }

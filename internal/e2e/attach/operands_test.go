@@ -123,54 +123,159 @@ func machineOf(m *toolchains.Machine) arch.Machine {
 	return all[slices.IndexFunc(all, func(known arch.Machine) bool { return known.Traits().Name == m.Name })]
 }
 
-// byteArguments has more arguments of a byte than amd64 has other registers than r8 to r15.
-const byteArguments = `
-#ifdef PROVIDER
-#include "bytes.h"
-#define FIRE(a, b, c, d, e, f, g, h) APP_BYTES(a, b, c, d, e, f, g, h)
-#else
-#include <sdt.h>
-
-#define FIRE(a, b, c, d, e, f, g, h) DTRACE_PROBE8(app___bytes, char, a, char, b, char, c, char, d, char, e, char, f, _Bool, g, unsigned char, h)
-#endif
-__attribute__((noinline)) int fire(signed char a, signed char b, signed char c, signed char d, signed char e, signed char f, _Bool g, unsigned char h)
+const others = `
+struct three { int a, b, c; };
+struct pair { int a; unsigned b; };
+struct mixed { float a; int b; };
+struct packed { char a; int b; short c; char d; } __attribute__((packed));
+struct narrow { int a; };
+union word { long a; char *b; };
+void __dtrace_probe_pair(int, const struct pair, union word, char);
+void __dtrace_probe_mixed(struct mixed);
+void __dtrace_probe_packed(struct packed);
+void __dtrace_probe_narrow(struct narrow);
+void __dtrace_probe_real(int, double, long, int);
+void __dtrace_probe_wide(int, __int128);
+void __dtrace_probe_many(struct three, float);
+void __dtrace_probe_whole(int, void *);
+void f(int n, double d, struct three *s, struct pair p, union word w, struct mixed m, struct packed k, struct narrow r)
 {
-	FIRE(a, b, c, d, e, f, g, h);
-	return a + b + c + d + e + f + g + h;
-}
-int main(int argc, char **argv)
-{
-	(void)argv;
-	return fire(-1 * argc, 2 * argc, -3 * argc, 4 * argc, -5 * argc, 6 * argc, argc, 200 * argc) & 0;
+	__dtrace_probe_pair(n, p, w, n);
+	__dtrace_probe_mixed(m);
+	__dtrace_probe_packed(k);
+	__dtrace_probe_narrow(r);
+	__dtrace_probe_real(n, d, n, n);
+	__dtrace_probe_wide(n, n);
+	__dtrace_probe_many(*s, d);
+	__dtrace_probe_whole(n, s);
 }
 `
 
-// TestBytesInRegisters has gdb read arguments of one byte, which compilers put into registers
-// whose low byte gdb does not know by the name of the assemblers.
-func TestBytesInRegisters(t *testing.T) {
-	tools.Need(t, "gdb")
-	script := "break -probe-stap app:bytes\nrun\nprintf \"> %d %d %d %d %d %d %d %d\\n\""
-	for i := range 8 {
-		script += fmt.Sprintf(", $_probe_arg%d", i)
+// TestLeftOut has arguments that no note can tell, and what is said of them.
+func TestLeftOut(t *testing.T) {
+	for _, c := range []compiler{gcc, clang, arm64, {toolchains.LOONG64, toolchains.Clang}, ppc64, ppc64le, riscv64, s390x} {
+		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			command := c.machine.CC(c.cc)
+			tools.Need(t, command[0], "readelf")
+			source := filepath.Join(t.TempDir(), "others.c")
+			disk.Write(t, source, others)
+			object := strings.TrimSuffix(source, "c") + "o"
+			tools.Must(t, command[0], append(command[1:], "-O2", "-g", "-c", source, "-o", object)...)
+			inspected := found(`(?m)no note tells (.*)$`, tools.Must(t, converter, "inspect", object))
+			want := []string{"argument 1, a structure", "argument 1, a structure, and the one behind it", "argument 2, a floating-point number, and those behind it", "argument 2, an integer of 16 bytes"}
+			expect.Equal(t, want, inspected, "inspect")
+			listed := found(`"left_out": "(.*)"`, tools.Must(t, converter, "inspect", "--json", object))
+			expect.Equal(t, want, listed, "inspect --json")
+			if out := tools.Must(t, converter, "--layout", "pairs", "-n", "-v", object); strings.Contains(out, "leave out") {
+				t.Errorf("without notes: %s", out)
+			}
+			told := found(`(?m): (\w+: its notes leave out .*)$`, tools.Must(t, converter, "-v", "--stapsdt", object))
+			want = []string{
+				"many: its notes leave out " + want[1], "mixed: its notes leave out " + want[0], "narrow: its notes leave out " + want[0],
+				"packed: its notes leave out " + want[0], "real: its notes leave out " + want[2], "wide: its notes leave out " + want[3],
+			}
+			expect.Equal(t, want, told, "-v")
+			first := map[string]string{"amd64": "-4@%edi", "arm64": "-4@x0", "loong64": "-4@$r4", "ppc64": "-4@3", "ppc64le": "-4@3", "riscv64": "-4@a0", "s390x": "-4@%r2"}[c.machine.Name]
+			second := map[string]string{"amd64": " 8@%rsi", "arm64": " 8@x1", "loong64": " 8@$r5", "ppc64": " 8@4", "ppc64le": " 8@4", "riscv64": " 8@a1", "s390x": " 8@%r3"}[c.machine.Name]
+			pair := map[string]string{"amd64": " 8@%rdx -1@%cl", "arm64": " 8@x2 1@x3", "loong64": " 8@$r6 -1@$r7", "ppc64": " 8@5 1@6", "ppc64le": " 8@5 1@6", "riscv64": " 8@a2 1@a3", "s390x": " 8@%r4 1@%r5"}[c.machine.Name]
+			args := map[string]string{"sdt:pair": first + second + pair, "sdt:real": first, "sdt:wide": first, "sdt:many": "", "sdt:whole": first + second}
+			notes := notesOf(t, object)
+			if len(notes) != 8 {
+				t.Errorf("%d notes", len(notes))
+			}
+			checkArgs(t, notes, args)
+		})
 	}
-	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
-		for _, flags := range []string{"", "-DPROVIDER"} {
-			t.Run(compiler+flags, func(t *testing.T) {
-				t.Parallel()
-				tools.Need(t, compiler)
-				dir := t.TempDir()
-				disk.Write(t, dir+"/bytes.c", byteArguments)
-				disk.Write(t, dir+"/bytes.d", "provider app { probe bytes(char, char, char, char, char, char, char, unsigned char); };\n")
-				tools.Must(t, converter, "provider", "-h", "-s", dir+"/bytes.d", "-o", dir+"/bytes.h")
-				words := append([]string{"-O2", "-I" + include, "-I" + dir, "-c", "-o", dir + "/bytes.o", dir + "/bytes.c"}, strings.Fields(flags)...)
-				tools.Must(t, compiler, words...)
-				tools.Must(t, converter, "--stapsdt", dir+"/bytes.o")
-				tools.Must(t, compiler, "-o", dir+"/bytes", dir+"/bytes.o")
-				expect.Equal(t, []string{"-1 2 -3 4 -5 6 1 200"}, underGDB(t, "gdb", script+"\n", dir+"/bytes"))
-				if out := tools.Must(t, converter, "check", dir+"/bytes"); strings.Contains(out, "unread-argument") {
-					t.Error(out)
+}
+
+// apart are sources of one program, of which one uses probes that others define.
+var apart = map[string]string{
+	"use.c": `void __dtrace_probe_icmp_kernel_unreach_pkt__receive(int, unsigned char);
+void __dtrace_probe_icmp_kernel_unreach_pkt__send(long);
+int main(int argc, char **argv)
+{
+	(void)argv;
+	__dtrace_probe_icmp_kernel_unreach_pkt__receive(argc, 200);
+	__dtrace_probe_icmp_kernel_unreach_pkt__send(argc);
+	return 0;
+}
+`,
+	"define.c": `#include <sdt.h>
+SDT_PROVIDER_DECLARE(icmp);
+SDT_PROBE_DEFINE2(icmp, kernel, unreach, pkt__receive, "int", "unsigned char");
+SDT_PROBE_DEFINE1(icmp, kernel, unreach, pkt__send, "long");
+`,
+	"provider.c": `#include <sdt.h>
+SDT_PROVIDER_DEFINE(icmp);
+`,
+}
+
+func compileApart(t *testing.T, c compiler) (use, define, provider string) {
+	t.Helper()
+	tools.Need(t, c.machine.CC(c.cc)[0], c.driver(), "readelf")
+	dir := t.TempDir()
+	object := func(source string) string {
+		path := filepath.Join(dir, source)
+		disk.Write(t, path, apart[source])
+		out, command := path[:len(path)-1]+"o", c.machine.CC(c.cc)
+		tools.Must(t, command[0], append(command[1:], "-O2", "-fPIC", "-I"+include, "-c", path, "-o", out)...)
+		return out
+	}
+	return object("use.c"), object("define.c"), object("provider.c")
+}
+
+// named returns the notes of an image, without addresses.
+func named(t *testing.T, image string) []string {
+	t.Helper()
+	var all []string
+	for _, n := range notesOf(t, image) {
+		all = append(all, n.provider+":"+n.name+" "+n.args)
+	}
+	slices.Sort(all)
+	return all
+}
+
+var byDefinition = map[*toolchains.Machine][]string{
+	toolchains.AMD64:   {"icmp:pkt__receive -4@%edi 1@%sil", "icmp:pkt__send -8@%rdi"},
+	toolchains.ARM:     {"icmp:pkt__receive -4@r0 1@r1", "icmp:pkt__send -4@r0"},
+	toolchains.ARM64:   {"icmp:pkt__receive -4@x0 1@x1", "icmp:pkt__send -8@x0"},
+	toolchains.I386:    {"icmp:pkt__receive -4@0(%esp) 1@4(%esp)", "icmp:pkt__send -4@0(%esp)"},
+	toolchains.LOONG64: {"icmp:pkt__receive -4@$r4 1@$r5", "icmp:pkt__send -8@$r4"},
+	toolchains.PPC64:   {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
+	toolchains.PPC64LE: {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
+	toolchains.RISCV64: {"icmp:pkt__receive -4@a0 1@a1", "icmp:pkt__send -8@a0"},
+	toolchains.S390X:   {"icmp:pkt__receive -4@%r2 1@%r3", "icmp:pkt__send -8@%r2"},
+}
+
+// TestNamesOfOtherFiles converts together what belongs together: notes are called as
+// the definition says, wherever it is, and as records of the linked program are.
+func TestNamesOfOtherFiles(t *testing.T) {
+	for _, c := range here(gcc, clang, arm, arm64, i386, loong64, ppc64, ppc64le, riscv64, s390x) {
+		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			t.Parallel()
+			want := byDefinition[c.machine]
+			for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+				use, define, provider := compileApart(t, c)
+				files := []string{use, define, provider}
+				args := []string{"convert", "--stapsdt"}
+				for _, i := range order {
+					args = append(args, files[i])
 				}
-			})
-		}
+				tools.Must(t, converter, args...)
+				out := filepath.Join(filepath.Dir(use), "program")
+				tools.Must(t, c.driver(), append(files, "-o", out)...)
+				expect.Equal(t, want, named(t, out))
+				checkNotes(t, out)
+			}
+			use, define, provider := compileApart(t, c)
+			archive := filepath.Join(filepath.Dir(use), "all.a")
+			tools.Must(t, c.machine.Tool("ar"), "rcs", archive, use, define, provider)
+			tools.Must(t, converter, "--stapsdt", archive)
+			expect.Equal(t, want, named(t, archive))
+			tools.Must(t, converter, "--stapsdt", use)
+			if alone := named(t, use); !strings.HasPrefix(alone[0], "sdt:icmp_kernel_unreach_pkt__receive ") {
+				t.Errorf("alone: %q", alone)
+			}
+		})
 	}
 }

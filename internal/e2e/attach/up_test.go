@@ -2,20 +2,15 @@ package attach
 
 import (
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
-	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -85,44 +80,6 @@ var (
 	down = upDown{"disabled", "disabled", false, false}
 	up   = upDown{"armed", "armed", true, true}
 )
-
-// TestListUnderBpftrace lists a process before bpftrace traces it, meanwhile, and
-// afterwards.
-func TestListUnderBpftrace(t *testing.T) {
-	tools.Need(t, gcc.cc.Name, clang.cc.Name)
-	all := product.New("compiler", "program")
-	for _, c := range []compiler{gcc, clang} {
-		programs := guardedPrograms(t, c)
-		for _, name := range slices.Sorted(maps.Keys(programs)) {
-			g := programs[name]
-			all.Add(c.cc.Name+"/"+name, []string{c.cc.Name, name}, func(t *testing.T) {
-				t.Parallel()
-				tools.NeedUprobes(t)
-				p := tools.Start(t, g.exe)
-				p.Until(t, "ready")
-				expect.Equal(t, down, listProcess(t, p.Process.Pid), "before")
-				cmd := exec.Command("bpftrace", "-p", strconv.Itoa(p.Process.Pid), "-e",
-					fmt.Sprintf("BEGIN { printf(\"attached\\n\"); } usdt:%s:app:guarded { @ = count(); }", g.image))
-				cmd.Stderr = os.Stderr
-				tracer := tools.StartCommand(t, cmd)
-				tracer.Until(t, "attached")
-				expect.Equal(t, up, listProcess(t, p.Process.Pid), "traced")
-				fmt.Fprint(p.Stdin, "xyz")
-				tracer.Process.Signal(os.Interrupt)
-				for range tracer.Lines() {
-				}
-				tracer.End()
-				after := listProcess(t, p.Process.Pid)
-				for i := 0; i < 50 && after != down; i++ { // the kernel takes its time
-					time.Sleep(100 * time.Millisecond)
-					after = listProcess(t, p.Process.Pid)
-				}
-				expect.Equal(t, down, after, "after")
-			})
-		}
-	}
-	all.Run(t)
-}
 
 // TestListUnderGdb has gdb run the listing while it has a breakpoint at the probe.
 func TestListUnderGdb(t *testing.T) {

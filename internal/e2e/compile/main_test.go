@@ -3,10 +3,12 @@ package compile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -86,5 +88,183 @@ func (b *build) same(object, want string) {
 	b.t.Helper()
 	if b.read(object) != want {
 		b.t.Errorf("%s is not what the compiler makes and sdtconvert converts", object)
+	}
+}
+
+// The lines of docs/builds.md, for each build system.
+
+const program = `
+#include "head.h"
+#include <stdio.h>
+
+struct probe { void *object; unsigned long address; };
+extern struct probe __start_sdt_instances_set[], __stop_sdt_instances_set[];
+int guard(int);
+int probe(int);
+
+int main(int argc, char **argv)
+{
+	__dtrace_probe_app___go(argc);
+	printf("%d records\n", (int)(__stop_sdt_instances_set - __start_sdt_instances_set));
+	return guard(probe(0)) != 1;
+}
+`
+
+// programBuild is a directory with a program of three sources, and the object that its link
+// lacks.
+func programBuild(t *testing.T) *build {
+	t.Helper()
+	b := newBuild(t)
+	b.write("main.c", program)
+	b.must(converter, "stubs", "-o", "probes.o", b.stubbed())
+	return b
+}
+
+// stubbed makes an object with all probes of the program.
+func (b *build) stubbed() string {
+	b.t.Helper()
+	b.must("gcc", "-r", "-o", "all.o", "main.c", "guard.c", "probe.c")
+	b.must(converter, "all.o")
+	return "all.o"
+}
+
+// records checks that a program prints how many records it has.
+func (b *build) records(program string) {
+	b.t.Helper()
+	if out := b.must(b.path(program)); out != "4 records\n" {
+		b.t.Errorf("%s prints %q", program, out)
+	}
+}
+
+const makefile = `
+OBJECTS = main.o guard.o probe.o
+program: $(OBJECTS)
+	$(CC) $(LDFLAGS) -o $@ $(OBJECTS) probes.o
+%.o: %.c
+	$(CC) $(CFLAGS) -MMD -c -o $@ $<
+-include $(OBJECTS:.o=.d)
+`
+
+// Converted objects go through sdtconvert ld as they are, and the program is the one that a
+// link of unconverted objects makes.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.write("main.c", program)
+	b.write("linker", "#!/bin/sh\necho \"$@\" >words\nexec ld \"$@\"\n")
+	wrapper := filepath.Join(t.TempDir(), "ld")
+	expect.OK(t, os.Symlink(converter, wrapper))
+	link := func(name string) {
+		linked := *b
+		linked.Env = []string{"SDTCONVERT_LD=" + b.path("linker")}
+		linked.must("gcc", "-B"+filepath.Dir(wrapper), "-o", name, "main.o", "guard.o", "probe.o")
+		b.records(name)
+	}
+	b.must("gcc", "-c", "main.c", "guard.c", "probe.c")
+	link("late")
+	expect.Contains(t, b.read("words"), "guard.o", "the linker's words")
+	b.must(converter, "cc", "--", "gcc", "-c", "main.c", "guard.c", "probe.c")
+	link("early")
+	expect.Contains(t, b.read("words"), " main.o guard.o probe.o ", "a copy is linked")
+	if b.read("late") != b.read("early") {
+		t.Error("the programs are different")
+	}
+}
+
+// Versions of compilers and compilers for other machines, and a compiler in the current
+// directory.
+func TestCompilers(t *testing.T) {
+	t.Parallel()
+	b := newBuild(t)
+	for _, m := range toolchains.Machines {
+		for _, c := range m.Compilers() {
+			if c != toolchains.GCC && !m.Native() {
+				continue
+			}
+			words := m.CC(c)
+			tools.Need(t, words[0])
+			b.remove("probe.o")
+			b.must(converter, append(append([]string{"cc", "--"}, words...), "-O2", "-c", "probe.c")...)
+			b.same("probe.o", b.converted("probe.c", append(words[:len(words):len(words)], "-O2")))
+		}
+	}
+	tools.Need(t, "gcc")
+	b.write("own", "#!/bin/sh\nexec gcc \"$@\"\n")
+	b.remove("probe.o")
+	b.Env = []string{"PATH=:" + os.Getenv("PATH")}
+	b.must(converter, "cc", "--", "own", "-O2", "-c", "probe.c")
+	b.same("probe.o", b.converted("probe.c", []string{"gcc", "-O2"}))
+}
+
+// Assemblers, relocatable links and compilers of D name objects in other ways than gcc -c.
+func TestOtherOutputs(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc", "as", "ld", "ldc2", "nm")
+	b := newBuild(t)
+	b.must("gcc", "-O2", "-S", "guard.c", "-o", "guard.s")
+	b.must("gcc", "-O2", "-c", "probe.c", "-o", "part.o")
+	b.write("d.d", `extern(C) void __dtrace_probe_app___go(int); extern(C) void fire() { __dtrace_probe_app___go(1); }`)
+	for _, line := range []string{
+		"as guard.s -o x.o", "as guard.s", "ld -r part.o -o x.o",
+		"ldc2 -c -of=x.o d.d", "ldc2 -c -od=sub d.d",
+	} {
+		b.remove("x.o", "a.out", "sub/d.o")
+		b.must(converter, append([]string{"cc", "--"}, strings.Fields(line)...)...)
+		names, found := "", false
+		for _, object := range []string{"x.o", "a.out", "sub/d.o"} {
+			if b.exists(object) {
+				found = true
+				names += b.must("nm", object)
+			}
+		}
+		if !found || strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___go") {
+			t.Errorf("%s: %s", line, names)
+		}
+	}
+}
+
+// Objects whose machine code the link generates stay as they are, with a warning unless the
+// link is known to convert.
+func TestObjectsForTheLink(t *testing.T) {
+	t.Parallel()
+	clang := toolchains.LLVM("clang")
+	tools.Need(t, "gcc", clang)
+	b := newBuild(t)
+	wrappers := t.TempDir()
+	expect.OK(t, os.Symlink(converter, filepath.Join(wrappers, "ld")))
+	for _, c := range []struct {
+		line string
+		want string // "" for no warning
+	}{
+		{"gcc -flto -c guard.c", "guard.o: is GCC link-time optimisation code that holds probes, and left as it is; link it"},
+		{clang + " -flto -c guard.c", "guard.o: is LLVM bitcode that holds probes, and left as it is; link it"},
+		{"gcc -flto -ffat-lto-objects -c guard.c", "guard.o: its intermediate code for link-time optimisation stays unconverted"},
+		{"gcc -flto -B" + wrappers + " -c guard.c", ""},
+		{"gcc -flto -ffat-lto-objects -B " + wrappers + " -c guard.c", ""},
+	} {
+		out := b.must(converter, append([]string{"cc", "--"}, strings.Fields(c.line)...)...)
+		if c.want == "" && out != "" || strings.Count(out, "\n") > 1 || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %s", c.line, out)
+		}
+	}
+}
+
+// With -v, each object has a line.
+func TestVerbose(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.write("none.c", "int none;\n")
+	for line, want := range map[string]string{
+		"gcc -c guard.c":            "guard.o: .text+",
+		"gcc -c none.c":             "sdtconvert: none.o: has nothing to convert\n",
+		"gcc -S guard.c":            "sdtconvert: converts nothing: the command line names no object\n",
+		"gcc -flto -c guard.c":      "link-time optimisation code",
+		"gcc -c none.c -o x.o -###": "sdtconvert: converts nothing: the command line names no object\n",
+		"gcc none.c -shared -o x.o": "sdtconvert: x.o: not a relocatable object, and left as it is\n",
+		"true -c none.c":            "sdtconvert: none.o: not written by this compilation, and left as it is\n",
+	} {
+		expect.Contains(t, b.must(converter, append([]string{"cc", "-v", "--"}, strings.Fields(line)...)...), want, "%s", line)
 	}
 }

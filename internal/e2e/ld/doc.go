@@ -1,3 +1,3 @@
 // Package ld links with real linkers through sdtconvert, by itself and from
-// compilers and build systems.
+// compilers; TestBuilds of internal/e2e/documents has the build systems.
 package ld

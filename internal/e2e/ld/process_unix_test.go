@@ -169,25 +169,3 @@ func TestOrder(t *testing.T) {
 	want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\nmain.o\n"
 	expect.Equal(t, want, out)
 }
-
-// A copy of the program, which looks like another file, does not run itself for ever.
-func TestCopyOnPath(t *testing.T) {
-	enter(t, "none")
-	for _, directory := range []string{"a", "b"} {
-		os.Mkdir(directory, 0o777)
-		tools.Must(t, "cp", converter, directory+"/ld")
-	}
-	here, _ := os.Getwd()
-	os.Unsetenv("SDTCONVERT_LD")
-	t.Setenv("PATH", here+"/a:"+here+"/b")
-	out, err := exec.Command(here+"/a/ld", "a.o").CombinedOutput()
-	if exitCode(err) != 1 || !strings.Contains(string(out), "leads to sdtconvert itself") {
-		t.Errorf("%s, %v", out, err)
-	}
-	// Only itself.
-	os.RemoveAll("b")
-	out, err = exec.Command(here+"/a/ld", "a.o").CombinedOutput()
-	if exitCode(err) != 1 || !strings.Contains(string(out), "no linker of this name along PATH but this program") {
-		t.Errorf("%s, %v", out, err)
-	}
-}

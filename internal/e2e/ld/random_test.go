@@ -56,40 +56,6 @@ func TestRandomLinks(t *testing.T) {
 	}
 }
 
-// Each of these lines once made another program through the wrapper.
-func TestPathsBehindLinks(t *testing.T) {
-	callers := allCallers(t)
-	direct, temp, tr := plainLinkers(t, callers), t.TempDir(), newTree(t, compileObjects(t))
-	for _, c := range callers {
-		if c.compiler != "" && c.compiler != "gcc" {
-			continue
-		}
-		for _, line := range []string{
-			"b.o link/../b.o", // not b.o twice
-			"link/../b.o b.o",
-			"other/b.o other/hard.o", // one file, and two inputs
-			"-Lls/.. -l:libm.a",      // not ./libm.a, but for mold
-			"-Lls/../ -lm",
-			"link/../libt.a", // a thin archive, with members behind links too
-			"--whole-archive x/libm.a ls/../libm.a --no-whole-archive",
-			"--whole-archive x/libm.a x/libm.a --no-whole-archive",   // one to mold, two to others
-			"-L./x/ --whole-archive -lm x/libm.a --no-whole-archive", // two: one has x//libm.a
-			"-Lx --whole-archive -lm -lm --no-whole-archive",         // one to mold, two to others
-		} {
-			words := append([]string{"strong.o", "dso/libbase.so", "stubs.o", "wrap.o"}, strings.Fields(line)...)
-			for i, word := range words {
-				if c.compiler != "" && strings.HasPrefix(word, "--") {
-					words[i] = "-Wl," + word
-				}
-			}
-			done := c.compare(tr, nil, append(c.flags(false), words...), direct, temp)
-			if !done.agree() {
-				t.Errorf("%s", done.describe(c))
-			}
-		}
-	}
-}
-
 // caller is how a linker is called.
 type caller struct {
 	family, path string

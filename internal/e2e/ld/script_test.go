@@ -1,16 +1,13 @@
 package ld
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -127,21 +124,6 @@ func TestScriptFromPipe(t *testing.T) {
 	})
 }
 
-// A script that -T names has what it names read in the format before it.
-func TestFormatOfScripts(t *testing.T) {
-	l := linker("bfd")
-	tools.Need(t, "gcc", l.Path)
-	enter(t, l.Path)
-	compile(t, "sub/second.c", "plain.c")
-	os.WriteFile("binary.ld", []byte("INPUT(sub/second.o)\n"), 0o666)
-	args := []string{"-r", "-o", "out.o", "-b", "binary", "-T", "binary.ld", "-b", "elf64-x86-64", "plain.o"}
-	tools.Must(t, l.Path, args...)
-	want := disk.Read(t, "out.o")
-	if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil || !bytes.Equal(disk.Read(t, "out.o"), want) {
-		t.Errorf("another output: %s, %v", out, err)
-	}
-}
-
 func abs(t *testing.T, name string) string {
 	t.Helper()
 	return expect.Value(filepath.Abs(name))(t)
@@ -185,54 +167,6 @@ func TestDirectoryOfMold(t *testing.T) {
 	}
 	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "sub/lib.so"), "__dtrace")
 	sayNothing(t, "lib.map", read(t, "sub/lib.map"))
-}
-
-// sizes returns how large the sections .one and .two of a file are.
-func sizes(t *testing.T, file string) string {
-	t.Helper()
-	return strings.Join(strings.Fields(strings.Join(sizeOf.FindAllString(tools.Output(t, "size", "-A", file), -1), " ")), " ")
-}
-
-var sizeOf = regexp.MustCompile(`(?m)^\.(one|two) +\d+`)
-
-// A comma belongs to the name before it where the linker says so, and a quoted -l is a
-// library for some linkers only: both link the same file, or none.
-func TestNamesOfScriptsWithCommas(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "main.c", "sub/second.c")
-		tools.Must(t, "ar", "rcs", "libq.a", "sub/second.o")
-		for _, name := range []string{"second.o", "a,second.o", "second.o,", "-lq", "-lz"} {
-			tools.Must(t, "cp", "--", "sub/second.o", "./"+name)
-		}
-		for _, script := range []string{`INPUT(a,second.o)`, `INPUT(second.o, main.o)`, `INPUT(none.o,second.o)`, `INPUT("a,second.o")`, `INPUT("-lq")`, `INPUT("-lz")`, `INPUT(-lq)`} {
-			os.WriteFile("the.so", []byte(script+"\n"), 0o666)
-			args := []string{"-shared", "-o", "out.so", "-L.", "./the.so"}
-			_, want := tools.Try(l.Path, args...)
-			defined := func() bool { return strings.Contains(tools.Output(t, "nm", noPlugins, "out.so"), " T second") }
-			wanted := want == nil && defined()
-			out, err := wrapped(l, append([]string{"--"}, args...)...)
-			if exitCode(err) != exitCode(want) || err == nil && defined() != wanted {
-				t.Errorf("%s: %v and not %v\n%s", script, err, want, out)
-			}
-		}
-		if why := l.Cannot[toolchains.Scripts]; why != "" || l.Family == "gold" {
-			return // gold's grammar has no lists with commas
-		}
-		expect.OK(t, os.Mkdir("member", 0o777))
-		tools.Must(t, "cp", "main.o", "member/second.o")
-		tools.Must(t, "ar", "rcs", "libmember.a", "member/second.o")
-		for _, list := range []string{"second.o", "second.o, sub/second.o", "second.o,x", "x ,second.o", "a,second.o", "x , second.o"} {
-			os.WriteFile("the.lds", []byte("SECTIONS { .one : { *(EXCLUDE_FILE("+list+") .text*) } .two : { *(.text*) } }\n"), 0o666)
-			for _, inputs := range []string{"second.o", "a,second.o", "second.o --whole-archive libmember.a"} {
-				args := append([]string{"-r", "-T", "the.lds", "-o", "out.o"}, strings.Fields(inputs)...)
-				tools.Must(t, l.Path, args...)
-				want := sizes(t, "out.o")
-				if out, err := wrapped(l, append([]string{"--layout=pairs", "--"}, args...)...); err != nil || sizes(t, "out.o") != want {
-					t.Errorf("%s, %s: %v, %s, want %s: %s", list, inputs, err, sizes(t, "out.o"), want, out)
-				}
-			}
-		}
-	})
 }
 
 // An input that is linked as it is has its own bytes in the output, however the flag is written.

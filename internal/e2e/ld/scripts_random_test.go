@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,16 +122,24 @@ func linkBoth(t *testing.T, l toolchains.Linker, what string, args ...string) (l
 	return failed[0] == nil, false
 }
 
-// compareScripts compares random scripts.
-func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand, l toolchains.Linker) (what string, args []string)) {
+func oneOf[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
+
+// some returns a few of all, in random order, each once.
+func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
+	for _, i := range r.Perm(len(all))[:1+r.IntN(min(most, len(all)))] {
+		few = append(few, all[i])
+	}
+	return few
+}
+
+// Inputs that scripts name are those that the linker takes, wherever the script is.
+func TestRandomInputScripts(t *testing.T) {
+	const few = 12
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		if why := l.Cannot[toolchains.Scripts]; sections && why != "" {
-			t.Skip(why)
-		}
 		plantTree(t)
 		linked, refused, n := 0, 0, tools.Cases(t, few)
 		for i := range n {
-			what, args := make(rand.New(rand.NewPCG(20, uint64(i))), l)
+			what, args := randomScripts(t, rand.New(rand.NewPCG(20, uint64(i))), l)
 			ok, no := linkBoth(t, l, fmt.Sprintf("case %d: %s", i, what), args...)
 			if ok {
 				linked++
@@ -152,152 +159,64 @@ func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand
 	})
 }
 
-func oneOf[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
-
-// some returns a few of all, in random order, each once.
-func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
-	for _, i := range r.Perm(len(all))[:1+r.IntN(min(most, len(all)))] {
-		few = append(few, all[i])
+// randomScripts writes scripts, and returns their texts and the arguments of a link.
+func randomScripts(t *testing.T, r *rand.Rand, l toolchains.Linker) (text string, args []string) {
+	t.Helper()
+	here := expect.Value(os.Getwd())(t)
+	name := func() string {
+		if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
+			return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
+		}
+		return oneOf(r, append(scriptTree, "a.o", "b.o", "c.o", "./a.o", "link/b.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", "-lscript",
+			here+"/sub/b.o", here+"/lib/../a.o")...)
 	}
-	return few
-}
-
-// A script names the same files with the wrapper and without it, also in the system root, and in a
-// script that it includes.
-func TestFilesOfScripts(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		here := expect.Value(os.Getwd())(t)
-		for name, text := range map[string]string{
-			"sub/probed.c": "void __dtrace_probe_app___p(int); void f_probed(int n) { __dtrace_probe_app___p(n); }\n",
-			"sub/x.c":      "int f_beside(void) { return 1; }\n",
-			"x.c":          "int f_elsewhere(void) { return 2; }\n",
-			"sub/root.ld":  "INPUT(probed.o " + here + "/x.o)\n",
-			"sub/more.ld":  "INPUT(probed.o)\nINCLUDE \"full.ld\"\n",
-			"full.ld":      "INPUT(" + here + "/x.o)\n",
-			"sub/one.ld":   "INPUT(probed.o)\nINCLUDE \"inc.ld\"\n",
-			"inc.ld":       "INPUT(x.o)\n",
-			"dir.ld":       "SEARCH_DIR(sub)\n",
-			"i386/liby.so": "OUTPUT_FORMAT(elf32-i386)\nINPUT(x.o)\n",
-			"latin.ld":     "/* \xe9 */ INPUT(sub/probed.o)\n",
-		} {
-			os.MkdirAll(filepath.Dir(name), 0o777)
-			disk.Write(t, name, text)
-		}
-		compile(t, "sub/probed.c", "sub/x.c", "x.c", "plain.c")
-		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "plain.o"}
-		tools.Must(t, "ar", "rcs", "sub/liby.a", "sub/probed.o")
-		tools.Must(t, "ar", "rcs", "liby.a", "x.o")
-		linkBoth(t, l, "a path that the system root has not", append(args, "--sysroot=sub", "sub/root.ld")...)
-		linkBoth(t, l, "such a path in a script that is included", append(args, "--sysroot=sub", "sub/more.ld")...)
-		linkBoth(t, l, "a name in a script that is included", append(args, "sub/one.ld")...)
-		args = append(args, "--whole-archive")
-		linkBoth(t, l, "a directory of an input", append(args, "dir.ld", "-ly")...)
-		linkBoth(t, l, "a directory of an input that comes too late", append(args, "-ly", "dir.ld")...)
-		linkBoth(t, l, "a directory before those of -L", append(args, "-T", "dir.ld", "-L.", "-ly")...)
-		linkBoth(t, l, "a directory that is not searched", append(args, "-nostdlib", "-T", "dir.ld", "-ly")...)
-		linkBoth(t, l, "a script for another machine", append(args, "-Li386", "-Lsub", "-ly")...)
-		linkBoth(t, l, "a script for another machine alone", append(args, "-Li386", "-ly")...)
-		linkBoth(t, l, "a script that is no UTF-8", append(args, "latin.ld")...)
-	})
-}
-
-// Inputs that scripts name are those that the linker takes, wherever the script is.
-func TestRandomInputScripts(t *testing.T) {
-	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here := expect.Value(os.Getwd())(t)
-		name := func() string {
-			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
-				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
+	rooted := r.IntN(2) == 0
+	body := func() string {
+		var words []string
+		for range 1 + r.IntN(3) {
+			word := name()
+			if l.Family != "gold" && rooted && r.IntN(5) == 0 {
+				word = oneOf(r, "/usr/lib/c.o", "=/usr/lib/c.o", "nothing.o")
 			}
-			return oneOf(r, append(scriptTree, "a.o", "b.o", "c.o", "./a.o", "link/b.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", "-lscript",
-				here+"/sub/b.o", here+"/lib/../a.o")...)
-		}
-		rooted := r.IntN(2) == 0
-		body := func() string {
-			var words []string
-			for range 1 + r.IntN(3) {
-				word := name()
-				if l.Family != "gold" && rooted && r.IntN(5) == 0 {
-					word = oneOf(r, "/usr/lib/c.o", "=/usr/lib/c.o", "nothing.o")
-				}
-				if strings.Contains(word, " ") || r.IntN(3) == 0 && word[0] != '-' && word[0] != '=' {
-					word = `"` + word + `"`
-				}
-				if r.IntN(5) == 0 {
-					word = "AS_NEEDED(" + word + ")"
-				}
-				words = append(words, word)
+			if strings.Contains(word, " ") || r.IntN(3) == 0 && word[0] != '-' && word[0] != '=' {
+				word = `"` + word + `"`
 			}
-			return oneOf(r, "INPUT", "GROUP") + "(" + strings.Join(words, oneOf(r, " ", " , ", " /* , */ ")) + ")"
-		}
-		scripts := []string{"one.ld", "sub/one.ld", "lib/libscript.so", "root/usr/lib/one.ld", "sub/in/two.ld", "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"}
-		var what []string
-		for _, script := range append(scripts, "inc.ld", "lib/inc.ld") {
-			text := body()
-			if l.Family != "mold" && l.Family != "gold" && r.IntN(4) == 0 && !strings.HasSuffix(script, "inc.ld") {
-				text += "\nINCLUDE " + oneOf(r, "inc.ld", `"inc.ld"`, "lib/inc.ld")
+			if r.IntN(5) == 0 {
+				word = "AS_NEEDED(" + word + ")"
 			}
-			if l.Family != "mold" && r.IntN(3) == 0 {
-				text = "SEARCH_DIR(" + oneOf(r, "sub/in", "link", `"lib"`, "=/usr/lib", "root/usr/lib", here+"/sub/in") + ")\n" + text
-			}
-			disk.Write(t, script, text+"\n")
-			what = append(what, script+": "+text)
+			words = append(words, word)
 		}
-		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "--allow-multiple-definition", "root/usr/lib/a.o"}
-		if rooted {
-			args = append(args, "--sysroot="+oneOf(r, "root", here+"/root"))
+		return oneOf(r, "INPUT", "GROUP") + "(" + strings.Join(words, oneOf(r, " ", " , ", " /* , */ ")) + ")"
+	}
+	scripts := []string{"one.ld", "sub/one.ld", "lib/libscript.so", "root/usr/lib/one.ld", "sub/in/two.ld", "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"}
+	var what []string
+	for _, script := range append(scripts, "inc.ld", "lib/inc.ld") {
+		text := body()
+		if l.Family != "mold" && l.Family != "gold" && r.IntN(4) == 0 && !strings.HasSuffix(script, "inc.ld") {
+			text += "\nINCLUDE " + oneOf(r, "inc.ld", `"inc.ld"`, "lib/inc.ld")
 		}
-		if r.IntN(3) == 0 && l.Family != "gold" {
-			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
+		if l.Family != "mold" && r.IntN(3) == 0 {
+			text = "SEARCH_DIR(" + oneOf(r, "sub/in", "link", `"lib"`, "=/usr/lib", "root/usr/lib", here+"/sub/in") + ")\n" + text
 		}
-		args = append(args, some(r, 3, "-Llib", "-Lsub", "-Llink", "-L"+here+"/lib")...)
-		if rooted && l.Family != "gold" { // which takes -L=/DIR for -L/DIR
-			args = append(args, "-L=/usr/lib")
-		}
-		args = append(args, "-L.", "-Lsub", "-Llib", oneOf(r, "--whole-archive", "--no-whole-archive"), oneOf(r, "-Bstatic", "-Bdynamic"))
-		args = append(args, some(r, 2, "one.ld", "./one.ld", "sub/one.ld", here+"/sub/one.ld", "link/two.ld", "root/usr/lib/one.ld", "-lscript")...)
-		args = append(args, oneOf(r, nil, nil, []string{"-lr"}, []string{"-ls"})...)
-		if r.IntN(3) == 0 && l.Family != "gold" {
-			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
-		}
-		return strings.Join(what, "\n"), args
-	})
-}
-
-// Patterns choose the same sections of converted files as of the files themselves.
-func TestRandomPatterns(t *testing.T) {
-	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here := expect.Value(os.Getwd())(t)
-		file := func() string {
-			return oneOf(r, "a.o", "b.o", "*a.o", "*b.o", "*/b.o", "sub/b.o", "sub/*", "sub/*.o", "s?b/[ab].o", "[!s]*.o", "sub/in/*.o", "*in*", "*x.o", "./b.o",
-				"lib/libp.a:*", "lib/libp.a:a.o", "*libp.a:x.o", "lib*", "sub/libq.a:[bc].o", "*.a:*", ":*.o", "sub/thin.a:*", "*thin.a:*b.o", here+"/sub/b.o",
-				here+"/sub/*", "link/b.o", `"sub/a b.o"`, "*b", "*tmp*", "/*", "*.o", "b*", "[ab].o")
-		}
-		excluded := func() string {
-			if r.IntN(3) > 0 {
-				return ""
-			}
-			return "EXCLUDE_FILE(" + strings.Join(some(r, 2, file(), file()), " ") + ") "
-		}
-		statement := func() string {
-			inner := excluded() + ".text" + oneOf(r, "", " .data", ".*", " "+excluded()+".text.*")
-			if r.IntN(5) == 0 && l.Family != "gold" {
-				inner = oneOf(r, "SORT_BY_NAME", "SORT_BY_ALIGNMENT", "SORT_NONE") + "(" + excluded() + ".text) .text.*"
-			}
-			text := file() + oneOf(r, "(", " (") + inner + ")"
-			if r.IntN(3) == 0 {
-				text = "KEEP(" + text + ")"
-			}
-			return text
-		}
-		text := "SECTIONS {\n  . = SIZEOF_HEADERS;\n"
-		for i := range 1 + r.IntN(3) {
-			text += fmt.Sprintf("  .out%d : { %s %s }\n", i, statement(), oneOf(r, "", "x"+strconv.Itoa(i)+" = .;", statement()))
-		}
-		text += "  .text : { *(.text .text.*) }\n}\n"
-		disk.Write(t, "patterns.lds", text)
-		args := []string{"-shared", "-o", "out.so", "-Map=out.map", "-T", "patterns.lds", oneOf(r, "--whole-archive", "--no-whole-archive"), "-Llib", "-Lsub"}
-		args = append(args, some(r, 7, "a.o", "b.o", "x.o", "sub/a.o", "sub/b.o", "sub/x.o", "sub/a b.o", "sub/in/x.o", here+"/lib/a.o", "lib/libp.a", "-lq", "sub/thin.a", "link/b.o")...)
-		return text, args
-	})
+		disk.Write(t, script, text+"\n")
+		what = append(what, script+": "+text)
+	}
+	args = []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "--allow-multiple-definition", "root/usr/lib/a.o"}
+	if rooted {
+		args = append(args, "--sysroot="+oneOf(r, "root", here+"/root"))
+	}
+	if r.IntN(3) == 0 && l.Family != "gold" {
+		args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
+	}
+	args = append(args, some(r, 3, "-Llib", "-Lsub", "-Llink", "-L"+here+"/lib")...)
+	if rooted && l.Family != "gold" { // which takes -L=/DIR for -L/DIR
+		args = append(args, "-L=/usr/lib")
+	}
+	args = append(args, "-L.", "-Lsub", "-Llib", oneOf(r, "--whole-archive", "--no-whole-archive"), oneOf(r, "-Bstatic", "-Bdynamic"))
+	args = append(args, some(r, 2, "one.ld", "./one.ld", "sub/one.ld", here+"/sub/one.ld", "link/two.ld", "root/usr/lib/one.ld", "-lscript")...)
+	args = append(args, oneOf(r, nil, nil, []string{"-lr"}, []string{"-ls"})...)
+	if r.IntN(3) == 0 && l.Family != "gold" {
+		args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
+	}
+	return strings.Join(what, "\n"), args
 }

@@ -80,19 +80,6 @@ func (im *image) pair(first, second string) string {
 	return second
 }
 
-// withSemaphores returns the sites where is-enabled tests load semaphores: a conditional
-// jump stays one, to the helper, and is itself what the record names.
-func withSemaphores(sites []site) []site {
-	sites = slices.Clone(sites)
-	for i := range sites {
-		if s := &sites[i]; s.kind == "isenabled" {
-			s.addr -= s.skip
-			s.offset -= s.skip
-		}
-	}
-	return sites
-}
-
 var (
 	// branch matches what names a target: address, instruction without its
 	// prefixes, operands.

@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -64,15 +67,6 @@ func (s server) check(t *testing.T, all []listed) {
 	expect.Equal(t, want, names)
 }
 
-func TestListOfProcess(t *testing.T) {
-	for _, flag := range []string{"-pie", "-no-pie"} {
-		t.Run(flag, func(t *testing.T) {
-			s := startServer(t, flag)
-			s.check(t, list(t, "--pid", s.pid))
-		})
-	}
-}
-
 func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	s := startServer(t)
 	expect.OK(t, os.Remove(s.library))
@@ -105,9 +99,12 @@ func TestListOfCoreFile(t *testing.T) {
 			s.check(t, want)
 			at := expect.Value(strconv.ParseInt(want[0].Address, 0, 64))(t)
 			memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
-			expect.Value(memory.WriteAt([]byte{0xcc}, at))(t)
-			memory.Close()
+			defer memory.Close()
 			want[0].State = "armed"
+			for _, code := range []string{"\xe8\x01\x02\x03\x04", "\xcc"} { // a call as Linux makes of a breakpoint, and one
+				expect.Value(memory.WriteAt([]byte(code), at))(t)
+				expect.Equal(t, want, list(t, "--pid", s.pid), "% x", code)
+			}
 			expect.Equal(t, want, list(t, "--core", core(t, s.pid)))
 		})
 	}
@@ -130,24 +127,6 @@ func TestListOfCoreFileWithOtherFiles(t *testing.T) {
 		if out, _ := exec.Command(converter, "list", "--json", "--core", path).CombinedOutput(); strings.Contains(string(out), "goroutine ") {
 			t.Errorf("%d of %d bytes:\n%s", n, len(data), out)
 		}
-	}
-}
-
-// A tracer's breakpoint is seen in memory; the file has none.
-func TestListShowsArmedSites(t *testing.T) {
-	s := startServer(t)
-	var idle listed
-	for _, l := range list(t, "--pid", s.pid, "-n", "idle") {
-		idle = l
-	}
-	at := expect.Value(strconv.ParseInt(idle.Address, 0, 64))(t)
-	for _, code := range []string{"\xcc", "\xe8\x01\x02\x03\x04"} { // a breakpoint, and a call as Linux makes of it
-		memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
-		expect.Value(memory.WriteAt([]byte(code), at))(t)
-		memory.Close()
-		want := idle
-		want.State = "armed"
-		expect.Equal(t, []listed{want}, list(t, "--pid", s.pid, "-n", "idle"), "% x", code)
 	}
 }
 
@@ -214,5 +193,38 @@ func TestProcessesThatCannotBeListed(t *testing.T) {
 	out, err := exec.Command(converter, "list", "--pid", self).CombinedOutput()
 	if want := "sdtconvert: process " + self + ": holds no records of probes\n"; err == nil || string(out) != want {
 		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
+// A process whose loader has not run yet holds records that are not relocated.
+func TestListOfStartingProcess(t *testing.T) {
+	tools.Need(t, "gcc")
+	directory := t.TempDir()
+	source, object, program := filepath.Join(directory, "p.c"), filepath.Join(directory, "p.o"), filepath.Join(directory, "p")
+	disk.Write(t, source, "#include <unistd.h>\nchar sdt_app___go[96];\nvoid __dtrace_probe_app___go(void);\nint main(void) { __dtrace_probe_app___go(); return pause(); }\n")
+	tools.Must(t, "gcc", "-O2", "-fPIE", "-c", "-o", object, source)
+	tools.Must(t, converter, object)
+	tools.Must(t, "gcc", "-pie", "-o", program, object)
+
+	runtime.LockOSThread() // the thread that traces the process
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(program)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	expect.OK(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var status syscall.WaitStatus
+	expect.Value(syscall.Wait4(cmd.Process.Pid, &status, 0, nil))(t)
+	if !status.Stopped() {
+		t.Fatalf("the process is not stopped: %v", status)
+	}
+	list := exec.Command(converter, "list", "-v", "--pid", strconv.Itoa(cmd.Process.Pid))
+	var out strings.Builder
+	list.Stdout, list.Stderr = &out, &out
+	expect.OK(t, list.Start())
+	time.Sleep(50 * time.Millisecond)
+	expect.OK(t, syscall.PtraceDetach(cmd.Process.Pid))
+	if err := list.Wait(); err != nil || !strings.Contains(out.String(), "main+") || strings.Contains(out.String(), "not in code") {
+		t.Errorf("%v\n%s", err, &out)
 	}
 }

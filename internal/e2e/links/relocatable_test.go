@@ -1,11 +1,19 @@
 package links
 
 import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -167,4 +175,204 @@ func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	for i, o := range convertAll(t, again, l.flags()...) {
 		sameFile(t, o, again[i])
 	}
+}
+
+// crelFlag has clang write relocations as SHT_CREL.
+const crelFlag = "-Wa,--crel,--allow-experimental-crel"
+
+// crelCompilers make SHT_CREL, for the one linker that reads it: GNU ld 2.40, lld 14 and
+// mold 1.10 refuse it or pass it over.
+func crelCompilers() []compiler {
+	var all []compiler
+	for _, m := range toolchains.Machines {
+		switch m {
+		case toolchains.ARM: // clang's addends of branches are wrong there, so its code is refused
+			continue
+		case toolchains.PPC64: // lld does not know version 1 of the ABI
+			continue
+		}
+		with := of(m)
+		with.linkers = []toolchains.Linker{m.Linker("lld")}
+		flags := []string{"-O2", "-fPIC", "-ffunction-sections", crelFlag}
+		all = append(all, compiler{machine: with, cc: toolchains.Clang, flags: flags})
+	}
+	return all
+}
+
+// crelLinked returns those whose objects lld links: versions 19 and 21 leave the fields of
+// SHT_CREL on s390x as they are, and say nothing, in unconverted objects too; 23 does not.
+func crelLinked() []compiler {
+	return slices.DeleteFunc(crelCompilers(), func(c compiler) bool { return c.machine.Machine == toolchains.S390X })
+}
+
+// withoutCREL returns the compiler without crelFlag.
+func (c compiler) withoutCREL() compiler {
+	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return f == crelFlag })
+	return c
+}
+
+// crelTest returns a test of objects that lld has to take: that it would not link the twin
+// is no reason to pass it over.
+func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		c.parallel(t, toolchains.LLVM("ld.lld"))
+		t.Cleanup(func() {
+			if t.Skipped() {
+				t.Error("the twin does not link or run")
+			}
+		})
+		test(t)
+	}
+}
+
+// TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
+func TestCREL(t *testing.T) {
+	all := product.New(combinationDimensions...)
+	all.Singly = true // what follows the reading of relocations, TestSites and TestForeign show in pairs
+	for _, c := range crelLinked() {
+		for _, l := range layouts {
+			ld := c.machine.linkers[0]
+			for _, md := range modes {
+				if md.cannot(c.machine, ld) != "" {
+					continue
+				}
+				way := combination{c, l, ld, md}
+				all.Add(way.String(), way.values(), crelTest(c, way.check))
+			}
+			gc := combination{c, l, ld, modePIE}
+			all.Add(gc.String()+"/gc", append(c.values(), l.name, ld.Name, "gc"), crelTest(c, func(t *testing.T) { checkGC(t, gc) }))
+		}
+	}
+	all.Run(t)
+	c := crelLinked()[0]
+	t.Run("icf", crelTest(c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") }))
+}
+
+// TestMergeCREL converts objects and merges them, and the other way round; with some of
+// SHT_RELA lld makes SHT_CREL of both.
+func TestMergeCREL(t *testing.T) {
+	all := product.New(dimensions("merged first", "mode")...)
+	for _, c := range crelLinked() {
+		for _, md := range []mode{modePIE, modeShared} {
+			ld := c.machine.linkers[0]
+			all.Add(c.String()+"/"+md.name, append(c.values(), "merged", md.name), crelTest(c, func(t *testing.T) {
+				g := merging{program: compileProgram(t, c, pairs, md.library), merge: ld, final: ld, mode: md}
+				if c.machine.Machine != toolchains.I386 { // lld makes no SHT_CREL of SHT_REL
+					g.program.probed[1] = c.withoutCREL().object(t, "calls.c")
+				}
+				checkMergeBothWays(t, g, pairs)
+			}))
+			all.Add(c.String()+"/again/"+md.name, append(c.values(), "again", md.name), crelTest(c, func(t *testing.T) { convertAgain(t, c, pairs, ld) }))
+		}
+	}
+	all.Run(t)
+}
+
+// TestConvertedCRELIsItsTwin compares what LLVM reads of relocations: conversion makes of
+// SHT_CREL what it makes of SHT_RELA, of all sections.
+func TestConvertedCRELIsItsTwin(t *testing.T) {
+	all := product.New(dimensions("options")...)
+	for _, c := range crelCompilers() {
+		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
+			name := strings.Join(flags, " ")
+			all.Add(c.String()+name, append(c.values(), name), crelTest(c, func(t *testing.T) {
+				tools.Need(t, toolchains.LLVM("llvm-readelf"))
+				for _, source := range []string{"calls.c", "program.c", "comdat.cc"} {
+					compact := convert(t, c.object(t, source, "-g"), flags...)
+					twin := convert(t, c.withoutCREL().object(t, source, "-g"), flags...)
+					got, want := relocationLines(t, compact), relocationLines(t, twin)
+					if tools.OpenELF(t, twin).Machine == elf.EM_386 { // llvm-readelf shows no addends of SHT_REL
+						got = withoutAddends(got)
+					}
+					if !slices.Equal(got, want) || len(got) == 0 {
+						t.Errorf("%s: got\n%s\nwant\n%s", compact, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					}
+					kinds := map[elf.SectionType]int{}
+					for _, s := range tools.OpenELF(t, compact).Sections {
+						kinds[s.Type]++
+					}
+					if kinds[objects.CREL] == 0 {
+						t.Errorf("%s: no SHT_CREL: %v", compact, kinds)
+					}
+					sameFile(t, convert(t, compact, flags...), compact)
+				}
+			}))
+		}
+	}
+	all.Run(t)
+}
+
+// relocationLines returns the relocations of an object as llvm-readelf prints them, under
+// names of sections that do not tell their type.
+func relocationLines(t *testing.T, object string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", object)) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
+			name, rest, _ := strings.Cut(rest, "'")
+			_, count, _ := strings.Cut(rest, " contains ")
+			for _, prefix := range []string{".crel", ".rela", ".rel"} {
+				if rest, ok := strings.CutPrefix(name, prefix); ok {
+					name = rest
+					break
+				}
+			}
+			line = name + ": " + count
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestCRELOfArmIsRefused shows why: the addends that clang gives branches are 0, and the fields have
+// those that a branch to the function itself needs. Linkers believe the relocation. If a compiler
+// writes both alike, this test fails, and its objects may be converted.
+func TestCRELOfArmIsRefused(t *testing.T) {
+	for _, set := range []string{"-marm", "-mthumb"} {
+		c := crossCompiler(arm, toolchains.Clang, "-O2", set, crelFlag)
+		t.Run(set, func(t *testing.T) {
+			c.need(t)
+			object := c.object(t, "calls.c")
+			branches := 0
+			o := tools.OpenELF(t, object)
+			for _, rs := range expect.Value(o.RelocSections())(t) {
+				err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+					switch elf.R_ARM(r.Type) {
+					case elf.R_ARM_CALL, elf.R_ARM_JUMP24, elf.R_ARM_THM_PC22, elf.R_ARM_THM_JUMP24:
+						branches++
+						if r.Implicit || r.Addend != 0 {
+							t.Errorf("%s+%#x: addend %d (in the field: %v)", o.Sections[rs.Target].Name, r.Offset, r.Addend, r.Implicit)
+						}
+					}
+					return nil
+				})
+				expect.OK(t, err)
+			}
+			before, err := os.ReadFile(object)
+			if err != nil || branches == 0 {
+				t.Fatal(branches, err)
+			}
+			out := filepath.Join(t.TempDir(), "out.o")
+			_, err = tools.Try(converter, "--layout=pairs", "-o", out, object)
+			if err == nil || !strings.Contains(err.Error(), "calls.o: .text+0x") ||
+				!strings.Contains(err.Error(), "got a relocation with an addend, which objects of the ABI do not have; compile without -Wa,--crel") {
+				t.Errorf("got %v", err)
+			}
+			disk.Absent(t, out)
+			if after, err := os.ReadFile(object); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the object has changed: %v", err)
+			}
+		})
+	}
+}
+
+var addend = regexp.MustCompile(`( \+ Addend| [+-] [0-9a-f]+)$`)
+
+// withoutAddends returns lines of relocationLines without the addends.
+func withoutAddends(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(addend.ReplaceAllString(line, ""))
+	}
+	return lines
 }

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // assembledSites returns the records of objects that stay as they are.
@@ -122,6 +124,232 @@ func TestSitesKeepPromises(t *testing.T) {
 		objects := []string{calls, makeStubs(t, []string{calls}), assembledSites(t, c, []string{calls}, flags...)}
 		if _, err := link(amd64, amd64.Linker("bfd"), "lib.so", []string{"-shared", "-nostdlib", "-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}, objects...); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestLocals links probe objects that are local to functions: a record names
+// the one of its site's function, by the names that nm has at its address.
+func TestLocals(t *testing.T) {
+	all := product.New("machine", "compiler", "linker")
+	all.Singly = true // TestSites and TestForeign have the pairs
+	for _, m := range append([]*machine{amd64}, foreign...) {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+			for _, ld := range m.linkers {
+				all.Add(m.Name+"/"+cc.Name+"/"+ld.Name, []string{m.Name, cc.Name, ld.Name}, func(t *testing.T) {
+					t.Parallel()
+					c := crossCompiler(m, cc, "-O2")
+					c.need(t)
+					tools.Need(t, ld.Path)
+					plain := compiler{machine: m, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
+					o := convert(t, c.object(t, "locals.c"))
+					im := linkAndRun(t, m, ld, "locals", []string{"-pie"}, o, plain.object(t, "localsmain.c"))
+					checkLocals(t, im, cc == toolchains.GCC)
+				})
+			}
+		}
+	}
+	all.Run(t)
+}
+
+// wantLocals is what the records of locals.c are of, and where gcc and clang
+// have the probe object: gcc's names tell only the id, clang's the function too.
+var wantLocals = map[string][]string{
+	"locals_first":  {"locals_first.sdt_sdt___one", "locals_first.sdt_sdt___shared"},
+	"locals_second": {"locals_second.sdt_sdt___shared"},
+	"locals_third":  {"locals_third.sdt_sdt___two", "locals_third.sdt_sdt___two", "within.sdt_sdt___inlined"},
+	// The test has no object of its own function: it is the file's first.
+	"locals_fourth": {"locals_first.sdt_sdt___shared", "within.sdt_sdt___inlined"},
+}
+
+func checkLocals(t *testing.T, im *image, gcc bool) {
+	t.Helper()
+	got := map[string][]string{}
+	objects := map[uint64]bool{} // that probe calls have
+	for _, kind := range kinds {
+		start, end := im.bounds(t, pairs.section[kind])
+		for ; start < end; start += pairs.size(im) {
+			probe, at := readPair(t, im, start)
+			s := site{kind: kind, addr: at.value}
+			im.locate(t, &s)
+			got[s.function] = append(got[s.function], localName(im, probe.value))
+			if kind == "probe" {
+				objects[probe.value] = true
+			}
+		}
+	}
+	for function, names := range wantLocals {
+		want := slices.Clone(names)
+		if gcc {
+			for i, n := range want {
+				want[i] = n[strings.Index(n, ".sdt_")+1:]
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got[function])
+		if !slices.Equal(got[function], want) {
+			t.Errorf("%s has records of %q, not %q", function, got[function], want)
+		}
+	}
+	shared := 0
+	for addr := range objects {
+		if strings.HasSuffix(localName(im, addr), "sdt_sdt___shared") {
+			shared++
+		}
+	}
+	// gcc's names leave open whose object it is, so all take the file's first.
+	expect.Equal(t, map[bool]int{true: 1, false: 2}[gcc], shared, "objects for the calls of sdt___shared in two functions")
+}
+
+// localName returns the name of the local object at an address, without the number
+// that compilers add.
+func localName(im *image, addr uint64) string {
+	for _, name := range im.at(addr) {
+		if i := strings.LastIndex(name, "."); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
+			name = name[:i]
+		}
+		if strings.Contains(name, "sdt_sdt___") {
+			return name
+		}
+	}
+	return ""
+}
+
+// TestStatics links probe objects that are static in C++: a record names the one that
+// its site's function has, by the names that nm has at its address.
+func TestStatics(t *testing.T) {
+	all := product.New("machine", "compiler", "linker", "layout")
+	all.Singly = true // TestSites and TestForeign have the pairs
+	for _, m := range append([]*machine{amd64}, foreign...) {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
+			for _, ld := range m.linkers {
+				for _, l := range []layout{pairs, relative32} {
+					if !l.linkedBy(ld) {
+						continue
+					}
+					all.Add(strings.Join([]string{m.Name, cc.Name, ld.Name, l.name}, "/"), []string{m.Name, cc.Name, ld.Name, l.name}, func(t *testing.T) {
+						t.Parallel()
+						c := crossCompiler(m, cc, "-O2")
+						c.need(t)
+						tools.Need(t, ld.Path)
+						first, second := c.object(t, "statics.cc"), c.object(t, "statics.cc", "-DSECOND")
+						objects := convertAll(t, []string{first, second}, "--layout="+l.name, "--stapsdt")
+						checkStatics(t, linkAndRun(t, m, ld, "statics", []string{"-pie", "-Wl,--gc-sections"}, objects...), l)
+					})
+				}
+			}
+		}
+	}
+	all.Run(t)
+}
+
+// wantStatics is where the probe object of each function of statics.cc is. Of a lambda,
+// which compilers name differently, only that is told which function has it.
+var wantStatics = []string{
+	"_Z14statics_inlinei: _ZZ14statics_inlineiE16sdt_st___inlined",
+	"_Z16statics_templateIiEvT_: _ZZ16statics_templateIiEvT_E18sdt_st___templated",
+	"_Z16statics_templateIlEvT_: _ZZ16statics_templateIlEvT_E18sdt_st___templated",
+	"_ZN8statics14openEi: _ZN8statics113sdt_st___openE",
+	"lambda of first: lambda of first",
+	"lambda of second: lambda of second",
+	"made: made",
+	"space: space", // of each file
+	"space: space",
+	"statics_first: _ZZ13statics_firstE17sdt_st___function",
+	"statics_second: _ZZ14statics_secondE17sdt_st___function",
+}
+
+// shortStatic shortens the names that compilers choose.
+func shortStatic(name string) string {
+	for _, short := range []struct{ prefix, to string }{
+		{"_ZZ13statics_firstEN", "lambda of first"}, {"_ZZZ13statics_firstEN", "lambda of first"},
+		{"_ZZ14statics_secondEN", "lambda of second"}, {"_ZZZ14statics_secondEN", "lambda of second"},
+		{"_ZN13statics_classC", "made"}, {"_ZZN13statics_classC", "made"},
+		{"_ZN8statics1L", "space"},
+	} {
+		if strings.HasPrefix(name, short.prefix) {
+			return short.to
+		}
+	}
+	return name
+}
+
+func checkStatics(t *testing.T, im *image, l layout) {
+	t.Helper()
+	var got []string
+	for start, end := im.bounds(t, l.section["probe"]); start < end; start += l.size(im) {
+		probe, at := l.read(t, im, start)
+		s := site{kind: "probe", addr: at.value}
+		im.locate(t, &s)
+		names := []string{probe.symbol}
+		if probe.symbol == "" {
+			names = im.at(probe.value)
+		}
+		i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "sdt_st___") })
+		if i < 0 {
+			t.Errorf("a record of %q at %v", names, s)
+			continue
+		}
+		got = append(got, fmt.Sprintf("%s: %s", shortStatic(s.function), shortStatic(names[i])))
+	}
+	slices.Sort(got)
+	expect.Equal(t, wantStatics, got)
+}
+
+// tcpListing is what FreeBSD's bug 195222 wants to see of the TCP stack.
+var tcpListing = []string{
+	"tcp_do_segment accept-established",
+	"tcp_do_segment connect-established",
+	"tcp_do_segment connect-refused",
+	"tcp_drop state-change",
+	"tcp_input receive",
+	"tcp_output connect-request",
+	"tcp_output send",
+	"tcp_respond accept-refused",
+	"tcp_respond send",
+	"tcp_state_change state-change",
+}
+
+func TestTCPListing(t *testing.T) {
+	compilers := []compiler{
+		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.OldClang, flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.Clang, flags: []string{"-Os", "-fPIC"}},
+		{machine: arm, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
+		{machine: loong64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: ppc64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: ppc64le, cc: toolchains.Clang, flags: []string{"-O2"}},
+		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
+		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
+	}
+	all := product.New(combinationDimensions...)
+	all.Singly = true // TestSites and TestForeign have the pairs
+	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
+			c.compiler.parallel(t, c.linker.Path)
+			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
+			checkTCP(t, object)
+			checkTCP(t, expect.Value(link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object))(t))
+		})
+	}
+	all.Run(t)
+}
+
+func checkTCP(t *testing.T, image string) {
+	t.Helper()
+	var got []string
+	for _, l := range list(t, image) {
+		expect.Equal(t, "tcp", l.Provider, "%s: provider", image)
+		got = append(got, l.Function+" "+l.Name)
+	}
+	slices.Sort(got)
+	expect.Equal(t, tcpListing, slices.Compact(got), "%s", image)
+	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
+		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
+			t.Errorf("%s: not once %q in\n%s", image, want, out)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,41 +140,6 @@ func (b *stackBuild) compare(name string, options []string, refused bool, text s
 		return tools.Must(b, command[0], command[1:]...)
 	}
 	expect.Equal(b, run("twin", object), run("got", converted))
-}
-
-// TestReturnAddressOfACall has code behind a call that reads what the call has left on the stack,
-// or something else there.
-func TestReturnAddressOfACall(t *testing.T) {
-	tools.Need(t, "as")
-	for code, refused := range map[string]bool{
-		"mov -8(%rsp), %rax":                                     true,
-		"mov %rsp, %rcx; nop; mov -8(%rsp), %rax":                true,
-		"cmpq $0, -8(%rsp)":                                      true,
-		"add $16, %rsp; mov -24(%rsp), %rax":                     true,
-		"pop %rcx; mov -16(%rsp), %rax":                          true,
-		"mov -4(%rsp), %eax":                                     true,
-		"mov (%rsp), %rax":                                       false,
-		"mov -16(%rsp), %rax":                                    false,
-		"mov %rax, -8(%rsp); mov -8(%rsp), %rcx":                 false,
-		"push %rax; pop %rcx; mov -8(%rsp), %rcx":                false,
-		"call other; mov -8(%rsp), %rcx":                         false,
-		"add $16, %rsp; mov -8(%rsp), %rax":                      false,
-		"sub $16, %rsp; mov %rax, 8(%rsp); mov 8(%rsp), %rax":    false,
-		"lea -8(%rsp), %rax; ret":                                false,
-		"jmp 1f; 1: mov %rax, -8(%rsp); mov -8(%rsp), %rcx; ret": false,
-		"":                            false,
-		"lock addl $0, -4(%rsp); ret": false, // the memory barrier of Linux
-		"lock orq $0, -8(%rsp); mov -8(%rsp), %rax; ret": true,
-	} {
-		directory := t.TempDir()
-		source, object := filepath.Join(directory, "code.s"), filepath.Join(directory, "code.o")
-		disk.Write(t, source, fmt.Sprintf(".globl f\n.type f,@function\nf: call __dtrace_probe_app___go\n%s\n.size f,.-f\n", code))
-		tools.Must(t, "as", "-o", object, source)
-		out, err := tools.Try(converter, "--layout=pairs", object)
-		if (err != nil) != refused || refused && !strings.Contains(out, "return address") {
-			t.Errorf("%q: refused %v\n%s", code, err, out)
-		}
-	}
 }
 
 // popping has calls with arguments on the stack, of stubs with a calling convention.

@@ -3,12 +3,12 @@ package links
 import (
 	"debug/elf"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -142,35 +142,6 @@ func checkSome(t *testing.T, image string) {
 	}
 }
 
-// TestStubsOfKnownDefinitions gives the command what is defined: it defines the
-// rest, and with all of it nothing.
-func TestStubsOfKnownDefinitions(t *testing.T) {
-	c := amd64Compiler(toolchains.GCC, "-O2")
-	c.need(t)
-	p := compileProgram(t, c, pairs, false)
-	some := c.object(t, "some.c")
-	all := names(t, makeStubs(t, p.probed))
-	rest := names(t, makeStubs(t, append(slices.Clone(p.probed), some)))
-	all = slices.DeleteFunc(all, func(name string) bool { return name == "sdt_program___step" || name == "sdt_provider_program" })
-	if diff := cmp.Diff(all, slices.DeleteFunc(slices.Clone(rest), func(name string) bool { return name == "sdt_provider_program" })); diff != "" {
-		t.Errorf("with some.c: %s", diff)
-	}
-	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
-		t.Errorf("with everything: %q", got)
-	}
-	lib := expect.Value(link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes))(t)
-	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
-		if !strings.HasPrefix(name, "__dtrace_") {
-			t.Errorf("with a library: %s", name)
-		}
-	}
-	for _, name := range names(t, makeStubs(t, convertAll(t, p.probed))) {
-		if !strings.HasPrefix(name, "sdt_") {
-			t.Errorf("of converted objects: %s", name)
-		}
-	}
-}
-
 // names returns those that an object defines.
 func names(t *testing.T, object string) []string {
 	t.Helper()
@@ -181,73 +152,6 @@ func names(t *testing.T, object string) []string {
 		}
 	}
 	slices.Sort(all)
-	return all
-}
-
-// TestStubsAreTheSameInAssembly compares the object with what assemblers make of
-// its source: the symbols, and the contents of the sections that they stand in.
-func TestStubsAreTheSameInAssembly(t *testing.T) {
-	for object, c := range map[string]compiler{
-		"calls.amd64-gcc12-cf.o": {machine: amd64}, "calls.amd64-clang19-O2.o": {machine: amd64}, "calls.amd64-clang19-thunk.o": {machine: amd64},
-		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
-		"calls.arm-clang19-O2.o": {machine: arm}, "calls.thumb-gcc12-O2.o": {machine: arm},
-		"calls.i386-gcc12-cf.o": {machine: i386}, "calls.i386-gcc12-thunk.o": {machine: i386},
-		"calls.loong64-clang19-O2.o": {machine: loong64},
-		"calls.ppc64-gcc12-O2.o":     {machine: ppc64}, "calls.ppc64le-gcc12-power10.o": {machine: ppc64le}, "calls.s390x-gcc12-O2.o": {machine: s390x},
-	} {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
-			if !c.machine.Has(cc) {
-				continue
-			}
-			t.Run(object+"/"+cc.Name, func(t *testing.T) {
-				t.Parallel()
-				c.cc = cc
-				c.need(t)
-				in := []string{filepath.Join(sources, object)}
-				if diff := cmp.Diff(contents(t, makeStubs(t, in)), contents(t, assembledStubs(t, c, in))); diff != "" {
-					t.Errorf("object (-) and source (+): %s", diff)
-				}
-			})
-		}
-	}
-}
-
-// content is a symbol with its section.
-type content struct {
-	Symbol  elf.Symbol
-	Section string
-	Flags   elf.SectionFlag
-	Align   uint64
-	Data    []byte
-}
-
-func contents(t *testing.T, object string) []content {
-	t.Helper()
-	im := openImage(t, object)
-	var all []content
-	for _, s := range im.symbols {
-		if typ := elf.ST_TYPE(s.Info); typ == elf.STT_SECTION || strings.HasPrefix(s.Name, ".L") || s.Name == ".TOC." || strings.HasPrefix(s.Name, "$") {
-			continue
-		}
-		c := content{Symbol: s}
-		if int(s.Section) < len(im.file.Sections) && s.Section != elf.SHN_UNDEF {
-			sec := im.file.Sections[s.Section]
-			c.Section, c.Flags = sec.Name, sec.Flags
-			c.Data, _ = sec.Data()
-			if sec.Flags&elf.SHF_EXECINSTR == 0 {
-				c.Align = sec.Addralign
-				for uint64(len(c.Data))%max(c.Align, 1) != 0 { // as GNU as fills them on some machines
-					c.Data = append(c.Data, 0)
-				}
-			}
-		}
-		c.Symbol.Section = min(s.Section, 1)
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.Symbol.Name, b.Symbol.Name) })
-	if len(all) < 20 {
-		t.Errorf("%s: only %d symbols", object, len(all))
-	}
 	return all
 }
 
@@ -358,3 +262,99 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestLint holds eu-elflint and readelf to every object that can be converted:
+// they have nothing to say that they do not say of the unconverted one, but that
+// there are relocations of type NONE.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "eu-elflint", "readelf")
+	var rows [][]string
+	for _, o := range objects.Paths(t) {
+		for _, flags := range []string{"--layout pairs", "--layout relative", "--layout freebsd", "--stapsdt"} {
+			rows = append(rows, append(objects.Recipe(t, o)[:3], flags, o))
+		}
+	}
+	rows = product.New("source", "machine", "compiler", "options").Choose(t, rows)
+	directory := t.TempDir()
+	converted := 0
+	for _, row := range rows {
+		flags, before := row[3], row[4]
+		after := filepath.Join(directory, filepath.Base(before))
+		if _, err := tools.Try(converter, append(strings.Fields(flags), "-o", after, before)...); err != nil {
+			continue // It is to be refused; other tests say so.
+		}
+		converted++
+		lint(t, before, after, flags)
+	}
+	if converted < len(rows)/4 {
+		t.Errorf("only %d of %d objects were converted", converted, len(rows))
+	}
+}
+
+func lint(t *testing.T, before, after, flags string) {
+	t.Helper()
+	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
+		known := complaintsBefore(tool, before)
+		for c := range complaints(tool, after) {
+			if !known[c] && !noneRelocation.MatchString(c) && !stapsdtNote.MatchString(c) {
+				t.Errorf("%s %s: %s says %q", filepath.Base(before), flags, tool[0], c)
+			}
+		}
+	}
+}
+
+// before holds what complaintsBefore has returned, by tool and object.
+var before sync.Map
+
+// complaintsBefore is complaints of a committed object, which several tests ask for.
+func complaintsBefore(tool []string, object string) map[string]bool {
+	key := tool[0] + " " + object
+	found, ok := before.Load(key)
+	if !ok {
+		found, _ = before.LoadOrStore(key, complaints(tool, object))
+	}
+	return found.(map[string]bool)
+}
+
+// complaints returns the lines in which a tool finds fault, without numbers: what
+// is in the file before keeps its faults at other places.
+func complaints(tool []string, path string) map[string]bool {
+	out, _ := tools.Try(tool[0], append(tool[1:len(tool):len(tool)], path)...)
+	found := map[string]bool{}
+	for _, line := range strings.Split(out, "\n") {
+		if tool[0] == "readelf" && !findsFault(line) {
+			continue
+		}
+		line = strings.ReplaceAll(line, path, "FILE")
+		if line = strings.TrimSpace(numbers.ReplaceAllString(line, "#")); line != "" {
+			line = unknownSection.ReplaceAllString(line, "section $1 is of an unknown type")
+			found[unknownRelocation.ReplaceAllString(line, "relocations are of unknown types")] = true
+		}
+	}
+	return found
+}
+
+// findsFault reports whether readelf finds fault in a line. Outputs of many megabytes are too
+// long for a regular expression.
+func findsFault(line string) bool {
+	for _, mark := range []string{"<corrupt", "<unknown", "arning:", "rror:"} {
+		if strings.Contains(line, mark) {
+			return true
+		}
+	}
+	return strings.HasPrefix(line, "readelf: ")
+}
+
+var (
+	numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+	// A row of readelf's table, of a section of a type that it does not know, as binutils
+	// 2.40 does not know SHT_CREL. The rest of the row are places and sizes.
+	unknownSection = regexp.MustCompile(`^\[ *#\] (\S+) +#: <unknown> .*`)
+	// What elflint 0.188 says of all relocations of LoongArch.
+	unknownRelocation = regexp.MustCompile(`^section \[ *#\] '[^']+': relocation #: invalid type$`)
+	// What elflint says of a relocation of type 0, whatever it is called.
+	noneRelocation = regexp.MustCompile(`^section \[ *#\] '\.rela?\..*': relocation #: relocation type invalid for the file type$`)
+	// What elflint says of the notes of any object: it knows them in linked files.
+	stapsdtNote = regexp.MustCompile(`unknown object file note type # with owner name 'stapsdt'`)
+)

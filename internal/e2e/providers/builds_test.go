@@ -4,12 +4,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -159,85 +165,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The class is that of the objects, which are not to be of two.
-func TestClasses(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "p.d", "provider p { probe go(); };\n")
-	b.write(t, "a.s", ".data\n")
-	b.Must(t, "as", "--32", "a.s", "-o", "a32.o")
-	b.Must(t, "as", "--64", "a.s", "-o", "a64.o")
-	for object, class := range map[string]string{"a32.o": "ELF32", "a64.o": "ELF64"} {
-		b.Must(t, b.dtrace, "-G", "-s", "p.d", object)
-		expect.Contains(t, b.Output(t, "readelf", "-hW", "p.o"), class, "%s", object)
-	}
-	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
-	b.Refuses(t, "they are not of one link", b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
-	b.Must(t, "ar", "rcs", "lib.a", "a32.o")
-	b.Must(t, b.dtrace, "-G", "-s", "p.d", "-o", "q.o", "lib.a")
-	b.holds(t, "a.s", "a32.o", "a64.o", "lib.a", "p.d", "q.o")
-}
-
-// Headers of the system are a compiler's to read.
-func TestSystemHeaders(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "p.d", "#include <sys/types.h>\n#include <stdlib.h>\n#if defined __SIZEOF_POINTER__ && defined MINE\nprovider p { probe go(pid_t, size_t linux); };\n#endif\n")
-	for _, env := range [][]string{nil, {"CPP=cpp"}, {"CC=gcc -m64"}} {
-		b.Env = env
-		b.Must(t, b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
-		if text, err := os.ReadFile(filepath.Join(b.Directory, "p.h")); err != nil || !strings.Contains(string(text), "#define P_GO(arg1, arg2)") {
-			t.Errorf("%q: %v", env, err)
-		}
-	}
-	b.Env = []string{"CPP=no-such-program"}
-	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.h")))
-	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
-	if err == nil || !strings.Contains(out, `p.d: -C: no-such-program -E: exec: "no-such-program": executable file not found in $PATH; install it, or name another one with CC, CPP or -x cpppath`) {
-		t.Errorf("%v: %s", err, out)
-	}
-	b.holds(t, "p.d")
-}
-
-// The scripts of projects change names of macros, or types, and the header still compiles.
-func TestScripts(t *testing.T) {
-	tools.Need(t, "sed")
-	for _, c := range []struct {
-		name   string
-		script []string
-		use    string
-	}{
-		{"each", []string{"s/SHOP_/TRACE_SHOP_/g", "s/( *char \\*/(const char */g", "s/, *char \\*/, const char */g"}, "TRACE_SHOP_"},
-		{"first", []string{"s/SHOP_/Shop_/"}, "Shop_"},
-		{"guard", []string{"s/SHOP_/SHOP_DTRACE_/g", "s/SHOP_H_TMP/PROBES_H/g", "s/(char \\*/(const char */g"}, "SHOP_DTRACE_"},
-		{"all but", []string{"/const/!s/char \\*/const char */g"}, "SHOP_"},
-		{"small", []string{"/^#define[ \t]*SHOP_[A-Z0-9_]*(.*)/y/ABCDEFGHIJKLMNOPQRSTUVWXYZ/abcdefghijklmnopqrstuvwxyz/"}, "shop_"},
-		{"pointers", []string{"s/void \\*/const void */g", "s/char \\*/const char */g"}, "SHOP_"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBuild(t)
-			b.Must(t, b.dtrace, "-h", "-s", source(t, "shop.d"), "-o", "shop.h.tmp")
-			var args []string
-			for _, s := range c.script {
-				args = append(args, "-e", s)
-			}
-			b.write(t, "shop.h", b.Output(t, "sed", append(args, "shop.h.tmp")...))
-			macro := func(name string) string {
-				if c.use == "shop_" {
-					name = strings.ToLower(name)
-				}
-				return c.use + name
-			}
-			// `class' and `errno' are names of arguments in the file.
-			b.write(t, "a.c", fmt.Sprintf("#include <errno.h>\n#include \"shop.h\"\nint main(int n, char **v) {\n%s(n, v[0]);\nif (%s()) %s(errno, v[0]);\nreturn 0; }\n",
-				macro("ORDER_PLACED"), macro("SENT_ENABLED"), macro("SENT")))
-			b.Must(t, "gcc", "-Wall", "-Werror", "a.c", "-o", "a.out")
-			b.Must(t, "./a.out")
-			if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 2 {
-				t.Errorf("%q", got)
-			}
-		})
-	}
-}
-
 // Stubs are converted and listed as any others.
 func TestStubs(t *testing.T) {
 	b := newBuild(t)
@@ -253,5 +180,129 @@ func TestStubs(t *testing.T) {
 	}
 	if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 8 {
 		t.Errorf("%q", got)
+	}
+}
+
+var converter string
+
+func TestMain(m *testing.M) {
+	tools.MostlyWait()
+	tools.Main(m, `TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, &converter, nil)
+}
+
+// write writes a file of a directory.
+func write(t *testing.T, directory, name, text string) string {
+	t.Helper()
+	path := filepath.Join(directory, name)
+	disk.Write(t, path, text)
+	return path
+}
+
+// source returns a file of testdata.
+func source(t *testing.T, name string) string {
+	t.Helper()
+	return expect.Value(filepath.Abs(filepath.Join("testdata", name)))(t)
+}
+
+// directoryWith makes a directory with the header of the program's provider.
+func directoryWith(t *testing.T, flags ...string) string {
+	t.Helper()
+	directory := t.TempDir()
+	tools.Command{Directory: directory}.Must(t, converter, append([]string{"provider", "-h", "-s", source(t, "shop.d")}, flags...)...)
+	return directory
+}
+
+// strict are the warnings that are errors.
+var strict = []string{"-Wall", "-Wextra", "-Wpedantic", "-Werror"}
+
+var (
+	compilers    = []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang}
+	standards    = []string{"gnu89", "c99", "gnu11", "c17", "c2x"}
+	cxxStandards = []string{"c++11", "gnu++14", "c++17", "c++20", "c++2b"}
+)
+
+// The header compiles without a warning, twice, alone and beside SystemTap's.
+func TestStandards(t *testing.T) {
+	all := product.New("compiler", "standard", "header")
+	for i, flags := range [][]string{nil, {"-x", "stubs"}} {
+		directory := directoryWith(t, flags...)
+		for _, c := range compilers {
+			for _, std := range slices.Concat(standards, cxxStandards) {
+				// As go test calls the second of a name, also in runs without the first.
+				name := c.Name + "/" + std + []string{"", "#01"}[i]
+				all.Add(name, []string{c.Name, std, strings.Join(flags, " ")}, func(t *testing.T) {
+					t.Parallel()
+					checkStandard(t, c, std, directory, stubArguments(flags))
+				})
+			}
+		}
+	}
+	all.Run(t)
+}
+
+func checkStandard(t *testing.T, c toolchains.Compiler, std, directory string, arguments []string) {
+	t.Helper()
+	command := toolchains.AMD64.CC(c)
+	if strings.Contains(std, "++") {
+		command = append(toolchains.AMD64.CXX(c), "-xc++")
+	}
+	tools.Need(t, command[0])
+	for _, mode := range [][]string{{"-O0", "-DBEFORE"}, {"-O2", "-DAFTER"}, {"-O2", "-fPIC"}} {
+		words := slices.Concat(command[1:], []string{"-std=" + std}, strict, mode, arguments, []string{"-I" + directory, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
+		tools.Must(t, command[0], words...)
+	}
+}
+
+// stubArguments keeps the program to what is a word.
+func stubArguments(flags []string) []string {
+	if flags == nil {
+		return nil
+	}
+	return []string{"-DWORDS"}
+}
+
+var (
+	noteLine = regexp.MustCompile(`(?m)(?:^|\s)    (Provider|Name|Arguments): ?(.*)$`)
+	place    = regexp.MustCompile(`@\S*`)
+)
+
+// forms returns the notes of a file: provider, name, and size and sign of each argument,
+// sorted.
+func forms(t testing.TB, path string) (all []string) {
+	t.Helper()
+	note := ""
+	for _, m := range noteLine.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", path), -1) {
+		note += m[2] + " "
+		if m[1] == "Arguments" {
+			all = append(all, place.ReplaceAllString(strings.TrimSpace(note), "@"))
+			note = ""
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The notes say what those of SystemTap's header say for the same source.
+func TestNotesAreSystemTaps(t *testing.T) {
+	tools.Need(t, "/usr/bin/dtrace", "readelf")
+	ours, theirs := directoryWith(t), t.TempDir()
+	tools.Command{Directory: theirs}.Must(t, "/usr/bin/dtrace", "-h", "-s", source(t, "shop.d"), "-o", "shop.h")
+	for _, c := range compilers {
+		for _, command := range [][]string{toolchains.AMD64.CC(c), append(toolchains.AMD64.CXX(c), "-xc++")} {
+			for _, level := range []string{"-O0", "-O2"} {
+				t.Run(strings.Join(command, "")+level, func(t *testing.T) {
+					tools.Need(t, command[0])
+					var got [2][]string
+					for i, directory := range []string{ours, theirs} {
+						out := filepath.Join(t.TempDir(), "a.o")
+						tools.Must(t, command[0], slices.Concat(command[1:], []string{level, "-I" + directory, "-c", source(t, "shop.c"), "-o", out})...)
+						got[i] = forms(t, out)
+					}
+					if diff := cmp.Diff(got[1], got[0]); diff != "" || len(got[0]) < 8 {
+						t.Errorf("%d notes: %s", len(got[0]), diff)
+					}
+				})
+			}
+		}
 	}
 }

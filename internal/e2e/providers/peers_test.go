@@ -1,36 +1,18 @@
 package providers
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // What test suites of other programs that make headers and objects of provider files expect,
 // as far as it is about building: each test has the name that it has there.
-
-// Probes by the macros of <sys/sdt.h> alone, and the object of their provider.
-func TestLinkpriv(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "prov.d", "provider test_prov { probe zero(); probe one(int); probe five(int, int, int, int, int); };\n")
-	b.write(t, "test.c", `#include <sys/sdt.h>
-int main(int n, char **v)
-{
-	DTRACE_PROBE(test_prov, zero);
-	DTRACE_PROBE1(test_prov, one, n);
-	DTRACE_PROBE5(test_prov, five, 1, 2, 3, 4, 5);
-	return 0;
-}
-`)
-	b.Must(t, "gcc", "-c", "test.c")
-	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
-	b.Must(t, "./test")
-	want := []string{"test_prov five -4@ -4@ -4@ -4@ -4@", "test_prov one -4@", "test_prov zero"}
-	expect.Equal(t, want, forms(t, filepath.Join(b.Directory, "test")))
-}
 
 // A source that only tests whether a probe is traced, without the object and with it.
 func TestOnlyenabled(t *testing.T) {
@@ -40,34 +22,6 @@ func TestOnlyenabled(t *testing.T) {
 	expect.Equal(t, nil, forms(t, exe), "notes of no probe")
 	b.Must(t, "gcc", "main.o", "-o", "alone")
 	b.Must(t, "./alone")
-}
-
-// The object is made again after it was removed, and the probes are those of before: that of
-// a local function, too.
-func TestStatic2(t *testing.T) {
-	b := newBuild(t)
-	for range 2 {
-		exe := b.program(t, "provider test_prov { probe probe1(); probe probe2(); };\n", `
-static __attribute__((noinline)) void local(void) { TEST_PROV_PROBE2(); }
-int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
-`)
-		b.Must(t, converter, "check", "--require", "test_prov:prog:main:probe1", "--require", "test_prov:prog:local:probe2", exe)
-		expect.Lacks(t, b.Output(t, "nm", exe), "dtrace")
-		expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
-	}
-}
-
-// A program that spoils its environment before anything of it is read.
-func TestCorruptenv(t *testing.T) {
-	b := newBuild(t)
-	exe := b.program(t, "provider test_prov { probe go(int); };\n", `
-#include <unistd.h>
-static void spoil(int argc, char **argv, char **envp) { if (envp[0]) envp[0] = (char *)1; }
-__attribute__((section(".preinit_array"), used)) static void (*first)(int, char **, char **) = spoil;
-int main(void) { TEST_PROV_GO(1); return TEST_PROV_GO_ENABLED(); }
-`)
-	b.Env = []string{"ANY=1"}
-	b.Must(t, exe)
 }
 
 // Several providers in a file; one provider in several files, each with a header and an
@@ -96,4 +50,167 @@ func TestArgmap(t *testing.T) {
 	exe := newBuild(t).program(t, "provider test_prov { probe place(int i, int j) : (int j, int i, int i, int j); };\n",
 		"int main(int n, char **v) { TEST_PROV_PLACE(10, n); return 0; }\n")
 	expect.Equal(t, []string{"test_prov place -4@ -4@"}, forms(t, exe))
+}
+
+// What test suites of others expect of probes that are traced.
+
+// peer is a program with the probes of a file, and what tracing it shows.
+type peer struct {
+	name, probes, source string
+	flags                []string // of the compiler
+	untraced, traced     string   // what it prints
+	counts               string   // of its probes
+}
+
+// The source of each begins with the header, and prints through printf.
+var peers = []peer{
+	{"pie", "probe probe1(); probe probe2();", `
+static __attribute__((noinline)) void local(void) { P_PROBE2(); }
+int main(void) { P_PROBE1(); local(); return 0; }`,
+		[]string{"-fPIE", "-pie"}, "", "", "probe1 1 probe2 1"},
+	{"enabled", "probe go(); probe other();", `
+int main(void) { if (P_GO_ENABLED()) { printf("taken\n"); P_GO(); } return 0; }`,
+		nil, "", "taken\n", "go 1"},
+	{"enabled2", "probe go(int, int, int);", `
+static __attribute__((noinline)) int same(int a, int b, int c) { P_GO_ENABLED(); if (P_GO_ENABLED()) P_GO(a, b, c); return printf("%d %d %d\n", a, b, c); }
+int main(int n, char **v) { return same(23 + n, 23 + n, 23 + n) != 9; }`,
+		nil, "24 24 24\n", "24 24 24\n", "go 1"},
+	{"tailcall", "probe foo(int); probe bar(int);", `
+static __attribute__((noinline)) int bar(int n) { P_BAR(n); return 2 * n; }
+static __attribute__((noinline)) int foo(int n) { P_FOO(n); return bar(n + 1); }
+static __attribute__((noinline)) void last(int n) { P_FOO(n); }
+int main(int n, char **v) { last(n); printf("%d\n", foo(n)); return 0; }`,
+		nil, "4\n", "4\n", "bar 1 foo 2"},
+	{"enable", "probe go(); probe stop();", `
+static int and(int x) { return P_GO_ENABLED() && x; }
+static int and2(int x) { return x && P_GO_ENABLED(); }
+static int or(int x) { return P_GO_ENABLED() || x; }
+static int or2(int x) { return x || P_GO_ENABLED(); }
+static int returned(void) { return P_GO_ENABLED(); }
+static int both(void) { return P_GO_ENABLED() && !P_STOP_ENABLED(); }
+int main(void)
+{
+	P_GO_ENABLED();
+	P_GO();
+	printf("%d%d %d%d %d%d %d%d %d %d %d\n", and(0), and(1), and2(0), and2(1), or(0), or(1), or2(0), or2(1), !!returned(), both(), P_GO_ENABLED() ? 5 : 6);
+	return 0;
+}`,
+		nil, "00 00 01 01 0 0 6\n", "01 01 11 11 1 1 5\n", "go 1"},
+}
+
+// make makes the program of a peer in a directory, with the object of its provider.
+func (p *peer) make(t *testing.T, b build) (exe string) {
+	t.Helper()
+	return b.program(t, "provider p { "+p.probes+" };\n", "#include <stdio.h>\n"+p.source+"\n", p.flags...)
+}
+
+// countEach returns a script of bpftrace that counts the probes of a file by their names.
+func countEach(exe string, names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "usdt:%s:p:%s { @%s = count(); } ", exe, name, name)
+	}
+	return b.String()
+}
+
+// counts reads what bpftrace prints of counters: their names and values.
+func counts(out string) string {
+	var all []string
+	for line := range strings.Lines(out) {
+		if name, n, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasPrefix(name, "@") {
+			all = append(all, name[1:], n)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func TestPeers(t *testing.T) {
+	tools.NeedUprobes(t)
+	for i := range peers {
+		p := &peers[i]
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			exe := p.make(t, newBuild(t))
+			expect.Equal(t, p.untraced, tools.Output(t, exe), "untraced it prints")
+			var names []string
+			for i, word := range strings.Fields(p.counts) {
+				if i%2 == 0 {
+					names = append(names, word)
+				}
+			}
+			out := tools.Must(t, "bpftrace", "-e", countEach(exe, names...), "-c", exe)
+			if got := counts(out); got != p.counts || !strings.Contains(out, p.traced) {
+				t.Errorf("got %q, want %q and %q: %s", got, p.counts, p.traced, out)
+			}
+		})
+	}
+}
+
+// Values as gdb reads them from registers, the stack and code, whatever their number.
+func TestAllargs(t *testing.T) {
+	tools.Need(t, "gdb")
+	p := peer{probes: "probe place(int i, int j, int, int, int, int, int, int, int, int); probe most(int, int, int, int, int, int, int, int, int, int, int, int); probe none();",
+		source: `
+static __attribute__((noinline)) void all(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j)
+{
+	P_PLACE(a, b, c, d, e, f, g, h, i, j);
+	P_MOST(a, b, c, d, e, f, g, h, i, j, 100, a + b);
+	P_NONE();
+}
+int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); return 0; }`}
+	exe := p.make(t, newBuild(t))
+	var commands strings.Builder
+	for _, probe := range []struct {
+		name string
+		args int
+	}{{"place", 10}, {"most", 12}, {"none", 0}} {
+		fmt.Fprintf(&commands, "break -probe-stap p:%s\ncommands\nsilent\nprintf \"> %s %%d\", $_probe_argc\n", probe.name, probe.name)
+		for i := range probe.args {
+			fmt.Fprintf(&commands, "printf \" %%d\", $_probe_arg%d\n", i)
+		}
+		commands.WriteString("printf \"\\n\"\ncontinue\nend\n")
+	}
+	var got []string
+	for line := range strings.Lines(tools.GDB(t, "gdb", exe, commands.String()+"run\n")) {
+		if text, ok := strings.CutPrefix(line, "> "); ok {
+			got = append(got, strings.TrimSpace(text))
+		}
+	}
+	want := []string{"place 10 10 4 20 30 40 50 60 70 80 90", "most 12 10 4 20 30 40 50 60 70 80 90 100 14", "none 0"}
+	expect.Equal(t, want, got)
+}
+
+// script counts the probes; counted is what it prints for three rounds.
+const script = `usdt:%s:shop:order__placed { @[probe] = count(); }
+usdt:%s:shop:sent { @[probe] = count(); @sum = sum(arg0); @last = str(arg1); }
+usdt:%s:shop:empty { @[probe] = count(); }
+usdt:%s:shop:wide { @[probe] = count(); @wide = sum((int32)arg0); }`
+
+var counted = []string{":shop:order__placed]: 15", ":shop:sent]: 3", ":shop:empty]: 3", ":shop:wide]: 3", "@sum: 123", "@wide: 3", "@last: milk"}
+
+// Traced from before it starts, a program counts each probe, and its tests are true; without
+// bpftrace they are not.
+func TestBPFTrace(t *testing.T) {
+	tools.NeedUprobes(t)
+	// The others are linked as these are; each start of bpftrace takes a second.
+	eachLink(t, []string{"plain", "lto"}, func(t *testing.T, exe string) {
+		out := tools.Must(t, "bpftrace", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe+" 3 milk")
+		for _, want := range counted {
+			expect.Contains(t, out, want)
+		}
+	})
+}
+
+// gdb finds the probes, raises their semaphores, and reads their arguments.
+func TestGDB(t *testing.T) {
+	eachLink(t, []string{"plain", "gc"}, func(t *testing.T, exe string) {
+		out := tools.GDB(t, "gdb", exe, "break -probe-stap shop:sent\ncommands\nsilent\n"+
+			"printf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\nrun 2 milk\n")
+		for _, want := range []string{"> 40 milk 2", "> 41 milk 2"} {
+			expect.Contains(t, out, want)
+		}
+		if got := len(regexp.MustCompile(`(?m)^sent is traced$`).FindAllString(out, -1)); got != 2 || strings.Contains(out, "only__tested is traced") {
+			t.Errorf("the test of a traced probe is true %d times of 2: %s", got, out)
+		}
+	})
 }

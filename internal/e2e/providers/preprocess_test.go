@@ -133,42 +133,6 @@ func TestPlaces(t *testing.T) {
 	disk.Absent(t, filepath.Join(b.Directory, "out.h"))
 }
 
-// -C is for the target's system, which objects may tell.
-func TestSystemsMacros(t *testing.T) {
-	tools.Need(t, clang)
-	b := newBuild(t)
-	b.write(t, "p.d", `provider p {
-#ifdef __linux__
-	probe linux();
-#endif
-#if defined(__sun) && defined(__SVR4)
-	probe sun();
-#endif
-#ifdef __FreeBSD__
-#error FreeBSD
-#endif
-};
-`)
-	b.write(t, "empty.c", "")
-	b.Must(t, clang, "--target="+dofTriplet, "-c", "empty.c", "-o", "freebsd.o")
-	for _, cc := range []string{"gcc", clang} {
-		b.Env = []string{"CC=" + cc}
-		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-linux-gnu")
-		expect.Equal(t, []string{"P_LINUX"}, macrosOf(b.read(t, "p.h")), "%s", cc)
-		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-pc-solaris2.11")
-		expect.Equal(t, []string{"P_SUN"}, macrosOf(b.read(t, "p.h")), "%s", cc)
-		for _, args := range [][]string{{"-h", "--target=" + dofTriplet}, {"-G", "--target=" + dofTriplet, "freebsd.o"}} {
-			out, err := b.Try(b.dtrace, append(args, "-C", "-s", "p.d", "-o", "none")...)
-			if err == nil || !strings.Contains(out, "p.d:9:2: error: #error FreeBSD\n") && !strings.Contains(out, "p.d:9:2: error: FreeBSD\n") {
-				t.Errorf("%s, %q: %v, %s", cc, args, err, out)
-			}
-		}
-	}
-	b.Env = []string{"CC=gcc"}
-	b.Refuses(t, "p.d:9:2: error: #error FreeBSD\n", b.dtrace, "-C", "-G", "-s", "p.d", "-o", "none", "freebsd.o")
-	b.holds(t, "empty.c", "freebsd.o", "p.d", "p.h")
-}
-
 // A signal that ends the program ends the compiler and what that runs.
 func TestCompilerIsEnded(t *testing.T) {
 	b := newBuild(t)

@@ -18,19 +18,8 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
-
-func TestUnchangedFileIsNotTouched(t *testing.T) {
-	for _, name := range []string{"none.amd64-gcc12-O2.o", "none.arm64-clang19-O2.o"} {
-		path := filepath.Join(t.TempDir(), name)
-		disk.Write(t, path, objects.Read(t, name))
-		unchanged := identified(t, path)
-		run(t, path).ok(t)
-		unchanged()
-	}
-}
 
 // Of a long file a copy is begun before its refusals are known.
 func TestRefusedLongFileIsNotTouched(t *testing.T) {
@@ -44,15 +33,6 @@ func TestRefusedLongFileIsNotTouched(t *testing.T) {
 	wantBytes(t, path, old)
 	unchanged()
 	wantOnly(t, filepath.Dir(path), "a.o")
-}
-
-func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
-	s := smallSample(t)
-	path := s.place(t, t.TempDir())
-	run(t, path).ok(t)
-	unchanged := identified(t, path)
-	run(t, path).ok(t)
-	unchanged()
 }
 
 func TestModeIsKept(t *testing.T) {
@@ -310,6 +290,37 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		t.Skip(err)
 	}
 	run(t, path).failed(t, path+": cannot create a file in "+directory+": read-only file system; write the result elsewhere with -o or --output-dir")
+	wantBytes(t, path, s.old)
+	wantOnly(t, directory, "a.o")
+}
+
+// An object that the compiler has written without permission to read it is not left as it is
+// in silence.
+func TestUnreadableObject(t *testing.T) {
+	s := smallSample(t)
+	directory := openDirectory(t)
+	path := s.place(t, directory)
+	expect.OK(t, os.Chmod(directory, 0o777))
+	object := filepath.Join(directory, "out.o")
+	asNobody(t, "cc", "--", "sh", "-c", "cat "+path+" >"+object+"; chmod 0 "+object, "-o", object).failed(t, "out.o: permission denied")
+	wantOnly(t, directory, "a.o")
+}
+
+// The compiler can write an object in a directory that is read-only, and sdtconvert can
+// neither replace nor remove it.
+func TestObjectInReadOnlyDirectory(t *testing.T) {
+	s := smallSample(t)
+	directory := openDirectory(t)
+	path := s.place(t, directory)
+	for name, mode := range map[string]os.FileMode{path: 0o666, directory: 0o555} {
+		expect.OK(t, os.Chmod(name, mode))
+	}
+	defer os.Chmod(directory, 0o755)
+	o := asNobody(t, "cc", "--", "sh", "-c", "touch "+path, "-o", path)
+	want := "sdtconvert: " + path + ": cannot create a file in " + directory + ": permission denied\nsdtconvert: remove " + path + ": permission denied\n"
+	if o.status != 1 || o.stderr != want {
+		t.Errorf("got %+v, want status 1 and %s", o, want)
+	}
 	wantBytes(t, path, s.old)
 	wantOnly(t, directory, "a.o")
 }

@@ -2,9 +2,13 @@ package states
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -43,3 +47,330 @@ func (f directory) run(args ...string) tools.Result {
 
 // convert runs the program, which must not fail.
 func (f directory) convert(args ...string) { f.must(append([]string{converter}, args...)...) }
+
+// named is a program with probe calls, tail calls and is-enabled tests, and with one that
+// the linker drops. PROBE and ENABLED are what its stubs are called.
+const named = `
+#define PASTE(a, b) a##b
+#define NAME(a, b) PASTE(a, b)
+#define P(id) NAME(PROBE, id)
+#define E(id) NAME(ENABLED, id)
+void P(shop___placed)(int), P(shop___sent)(int), P(shop___unused)(int), P(plain)(void), HOOK(int);
+int E(shop___placed)(void), E(shop___sent)(void);
+int sum;
+__attribute__((noinline)) void call(int x) { P(shop___placed)(x); sum += x; }
+__attribute__((noinline)) void tail(int x) { sum -= x; P(shop___sent)(x); }
+__attribute__((noinline)) void perhaps(int x) { if (x > 3) P(shop___sent)(x); }
+__attribute__((noinline)) int test(int x) { if (E(shop___placed)()) P(shop___placed)(x); return x; }
+__attribute__((noinline)) int tests(void) { return E(shop___sent)(); }
+__attribute__((noinline)) void others(int x) { P(plain)(); HOOK(x); sum++; }
+void dropped(int x) { P(shop___unused)(x); sum++; }
+int main(int argc, char **argv) { call(argc); tail(argc); perhaps(argc); others(argc); return test(argc) + tests() == 77; }
+`
+
+// naming is what stubs, probe objects and sections are called.
+type naming struct {
+	probe, enabled, hook, object, section string
+	stubs                                 []string // the flags of the stubs' names
+	records                               []string // those of probe objects' names and sections
+}
+
+// usual are the default names; --symbol has none. custom are as long as these, so that no
+// section has another size.
+var (
+	usual = naming{
+		probe: "__dtrace_probe_", enabled: "__dtrace_isenabled_", hook: "hook_of_default", object: "sdt_", section: "sdt_instances_set",
+		stubs: []string{"--symbol=hook_of_default"},
+	}
+	custom = naming{
+		probe: "__custom_prefix", enabled: "__custom_isenabled_", hook: "hook_of_customs", object: "zzz_", section: "zzz_instances_set",
+		stubs:   []string{"--prefix=__custom_prefix", "--enabled-prefix=__custom_isenabled_", "--symbol=hook_of_customs"},
+		records: []string{"--probe-object-prefix=zzz_", "--section=zzz_instances_set"},
+	}
+)
+
+// asUsual writes the usual names for custom ones, in a layout.
+func asUsual(flags []string, text string) string {
+	section, tests := usual.section, "sdt_isenabled_set"
+	if slices.Contains(flags, "--layout=relative") {
+		section, tests = "sdt_instances_rel", "sdt_isenabled_rel"
+	}
+	return strings.NewReplacer(
+		custom.probe, usual.probe, custom.enabled, usual.enabled, custom.hook, usual.hook,
+		custom.section+"_isenabled", tests, custom.section, section, ", section "+custom.section, "", custom.object, usual.object,
+	).Replace(text)
+}
+
+// A command with the flags of custom names says of a program what it says by default of the
+// same program with the default names.
+func TestCustomNames(t *testing.T) {
+	for _, flags := range [][]string{{"--layout=pairs"}, {"--stapsdt"}, {"--layout=relative"}, {"--stapsdt", "--dtrace", "--drop-relocations"}, {"--no-records"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, "gcc", "strip")
+			want, got := usual.answers(t, flags), custom.answers(t, flags)
+			if len(want) != len(got) || len(want) < 20 {
+				t.Fatalf("%d and %d answers", len(want), len(got))
+			}
+			for i := range want {
+				expect.Equal(t, want[i].text, asUsual(flags, got[i].text), "%s", want[i].command)
+			}
+		})
+	}
+}
+
+// answer is what a command says.
+type answer struct{ command, text string }
+
+// answers returns those of all commands that read what conversions have written.
+func (n naming) answers(t *testing.T, flags []string) (all []answer) {
+	f := newDirectory(t)
+	f.write("app.c", named)
+	f.must("gcc", "-O2", "-g", "-ffunction-sections", "-c", "-DPROBE="+n.probe, "-DENABLED="+n.enabled, "-DHOOK="+n.hook, "app.c")
+	names := slices.Concat(n.stubs, n.records)
+	layout := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return !strings.HasPrefix(flag, "--layout") })
+	if len(layout) == 0 { // a name of sections is for a reader of records, too
+		layout = []string{"--layout=pairs"}
+	}
+	ask := func(args ...string) {
+		r := f.run(args...)
+		command := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return slices.Contains(names, arg) })
+		text := strings.Join([]string{string(rune('0' + r.Status)), r.Stdout, r.Stderr}, "\n")
+		all = append(all, answer{strings.Join(command, " "), strings.ReplaceAll(text, f.path, "DIR")})
+	}
+	with := func(command string, more []string, files ...string) []string {
+		var words []string
+		if command != "" {
+			words = append(words, command)
+		}
+		return slices.Concat(words, more, files)
+	}
+	ask(with("inspect", slices.Concat(names, layout), "app.o")...)
+	ask(with("inspect", slices.Concat(names, layout), "--json", "app.o")...)
+	ask(with("check", names, "app.o")...)
+	ask(with("", slices.Concat(names, flags), "-n", "-v", "app.o")...)
+	ask(with("", slices.Concat(names, flags), "--json", "-o", "converted.o", "app.o")...)
+	f.keep("sites.json", all[len(all)-1].text)
+	ask(with("", slices.Concat(names, flags), "-v", "converted.o")...)
+	ask(with("inspect", slices.Concat(names, layout), "converted.o")...)
+	ask(with("list", names, "-v", "converted.o")...)
+	ask(with("stubs", names, "-o", "probes.o", "converted.o")...)
+	for _, args := range [][]string{
+		with("stubs", names, "--asm", "-o", "out.s", "app.o", "converted.o"),
+		with("sites", slices.Concat(names, layout), "--asm", "-o", "out.s", "app.o"),
+	} {
+		ask(args...)
+		text := disk.Read(t, f.file("out.s"))
+		all[len(all)-1].text += string(text)
+	}
+	if slices.Contains(flags, "--drop-relocations") || slices.Contains(flags, "--no-records") {
+		f.must("gcc", "-o", "program", "converted.o", "probes.o")
+	} else {
+		f.must("gcc", "-Wl,--gc-sections", "-o", "program", "converted.o", "probes.o")
+	}
+	f.must("strip", "-o", "stripped", "program")
+	for _, file := range []string{"converted.o", "program", "stripped"} {
+		ask(with("list", names, "-v", file)...)
+		ask(with("list", names, "--json", file)...)
+		ask(with("list", names, file, "shop:::sent")...)
+		ask(with("list", names, "-n", "plac*", file)...)
+		ask(with("check", names, file)...)
+		ask(with("check", names, "--format=json", file)...)
+		ask(with("check", names, "--require", "shop:::placed", "--require", "shop:::lost", file)...)
+	}
+	ask(with("check", names, "--manifest", "sites.json", "program")...)
+	ask(with("check", names, "--write-baseline", "baseline", "program")...)
+	ask(with("check", names, "--baseline", "baseline", "program")...)
+	ask(slices.Concat([]string{"ld"}, names, flags, []string{"--", "-r", "-o", "linked.o", "app.o"})...)
+	ask(with("list", names, "-v", "linked.o")...)
+	return all
+}
+
+// keep writes what a command has printed to its standard output.
+func (f directory) keep(name, text string) {
+	f.Helper()
+	_, text, _ = strings.Cut(text, "\n")
+	if end := strings.LastIndex(text, "}\n"); end >= 0 {
+		text = text[:end+2]
+	}
+	disk.Write(f, f.file(name), text)
+}
+
+// Records in a section of another name are found after ld -r, whatever the linker keeps of
+// the section, and with live calls before or behind them.
+func TestRecordsOfAnotherSection(t *testing.T) {
+	const source = "void __dtrace_probe_app___NAME(int);\nint NAME(int x) { __dtrace_probe_app___NAME(x); return x * 3; }\n"
+	flags := []string{
+		"--section=other_set", "--section=other_set --layout=relative", "--section=other_set --layout=freebsd",
+		"--section=other_set --drop-relocations", "--section=other_set --probe-object-prefix=zz_", "--section=other_set --stapsdt",
+	}
+	for _, m := range []*toolchains.Machine{toolchains.AMD64, toolchains.ARM, toolchains.I386, toolchains.RISCV64} {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			f := newDirectory(t)
+			tools.Need(t, m.Tool("gcc"))
+			for _, name := range []string{"first", "second"} {
+				f.write(name+".c", strings.ReplaceAll(source, "NAME", name))
+				f.must(m.Tool("gcc"), "-O2", "-c", name+".c")
+			}
+			for _, flags := range flags {
+				for _, l := range m.Newest() {
+					tools.Need(t, l.Path)
+					for _, order := range [][]string{{"converted.o", "second.o"}, {"second.o", "converted.o"}} {
+						f.checkMixed(m, l, strings.Fields(flags), order)
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkMixed merges an object that was converted with some flags with one that was not.
+func (f directory) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags, order []string) {
+	f.Helper()
+	f.convert(append(flags, "-o", "converted.o", "first.o")...)
+	if _, err := (tools.Command{Directory: f.path}).Try(l.Path, append([]string{"-m", m.Emulation, "-r", "-o", "merged.o"}, order...)...); err != nil {
+		return // gold knows no R_RISCV
+	}
+	what := strings.Join(append(flags, l.Name, filepath.Base(order[0])), " ")
+	again := f.run("merged.o")
+	if again.Status != 1 || !strings.Contains(again.Stderr, "the object was converted before with another --section") {
+		f.Errorf("%s: status %d, %q", what, again.Status, again.Stderr)
+	}
+	prefix := "sdt_"
+	var asked []string
+	for _, flag := range flags {
+		if strings.HasPrefix(flag, "--probe-object-prefix=") {
+			prefix, asked = strings.TrimPrefix(flag, "--probe-object-prefix="), []string{flag}
+		}
+	}
+	check := f.run(append([]string{"check", "merged.o"}, asked...)...)
+	for _, want := range []string{
+		"app___first: no file of the link defines " + prefix + "app___first [undefined-probe]",
+		"app___second: calls __dtrace_probe_app___second; convert the object before it is linked [live-call]",
+	} {
+		if check.Status != 1 || !strings.Contains(check.Stdout, want) {
+			f.Errorf("%s: check has no %q: %s%s", what, want, check.Stdout, check.Stderr)
+		}
+	}
+	if list := f.run(append([]string{"list", "merged.o"}, asked...)...); !strings.Contains(list.Stderr, "other_set") {
+		f.Errorf("%s: list: status %d, %q", what, list.Status, list.Stderr)
+	}
+}
+
+// Objects, and an image, with records in two sections are a finding.
+func TestRecordsOfTwoSections(t *testing.T) {
+	tools.Need(t, "gcc")
+	f := newDirectory(t)
+	for _, name := range []string{"first", "second"} {
+		f.write(name+".c", "void __dtrace_probe_app___"+name+"(int);\nint "+name+"(int x) { __dtrace_probe_app___"+name+"(x); return x * 3; }\n")
+		f.must("gcc", "-O2", "-c", name+".c")
+	}
+	f.write("main.c", "int main(void) { return 0; }\n")
+	f.convert("--section=other_set", "first.o")
+	f.convert("second.o")
+	f.convert("stubs", "--section=other_set", "-o", "probes.o", "first.o", "second.o")
+	f.must("gcc", "-o", "program", "main.c", "first.o", "second.o", "probes.o")
+	f.must("ld", "-r", "-o", "merged.o", "first.o", "second.o")
+	for _, files := range [][]string{{"first.o", "second.o", "probes.o"}, {"merged.o", "probes.o"}, {"program"}} {
+		if got := f.run(append([]string{"check"}, files...)...); got.Status != 1 || !strings.Contains(got.Stdout, "[mixed-layout]") || strings.Contains(got.Stdout, "[undefined-probe]") {
+			t.Errorf("%q: status %d, %s%s", files, got.Status, got.Stdout, got.Stderr)
+		}
+	}
+	if got := f.run("list", "program"); !strings.Contains(got.Stderr, "warning: program: holds records of layout pairs in the section other_set too, which are not listed; see --section") {
+		t.Errorf("list: %s%s", got.Stdout, got.Stderr)
+	}
+}
+
+// tail is a function that ends with a jump, which a record says is a site. STUB
+// is what it goes to.
+const tail = `
+.text
+.globl main
+.type main, @function
+main: .cfi_startproc
+nop
+0: .byte 0xe9
+.long STUB - . - 4
+.cfi_endproc
+.size main, . - main
+.type STUB, @function
+STUB: ret
+.size STUB, . - STUB
+.section sdt_instances_set, "aw", @progbits
+.balign 8
+.quad sdt_app___hit, 0b
+.section .data.probes, "aw", @progbits
+.balign 8
+sdt_app___hit: .quad 1
+.section .note.GNU-stack, "", @progbits
+`
+
+// A jump to a stub is not a disabled form to list and check: it is live, or unknown,
+// and that is a finding.
+func TestLiveTailCalls(t *testing.T) {
+	tools.Need(t, "gcc", "strip")
+	for _, c := range []struct {
+		stub, rule string
+		flags      []string
+		state      string
+	}{
+		{"__dtrace_probe_app___hit", "live-call", nil, "live"},
+		{"custom_app___hit", "unknown-site", nil, "unknown"},
+		{"custom_app___hit", "live-call", []string{"--prefix", "custom_"}, "live"},
+		{"custom_app___hit", "live-call", []string{"--symbol", "custom_app___hit"}, "live"},
+	} {
+		f := newDirectory(t)
+		f.write("in.s", strings.ReplaceAll(tail, "STUB", c.stub))
+		f.must("gcc", "-o", "program", "in.s")
+		f.must("strip", "-o", "stripped", "program")
+		f.checkTail(c.flags, "program", c.state, c.rule)
+		f.checkTail(c.flags, "stripped", "unknown", "unknown-site")
+	}
+}
+
+func (f directory) checkTail(flags []string, file, state, rule string) {
+	f.Helper()
+	list := f.run(append([]string{"list", "-v", file}, flags...)...)
+	if !strings.Contains(list.Stdout, "  tail  "+state+"\n") || (list.Status == 1) != (state == "unknown") {
+		f.Errorf("list %s %q: status %d, want %s\n%s%s", file, flags, list.Status, state, list.Stdout, list.Stderr)
+	}
+	check := f.run(append([]string{"check", file}, flags...)...)
+	if check.Status != 1 || strings.Count(check.Stdout, "error: ") != 1 || !strings.Contains(check.Stdout, "["+rule+"]") {
+		f.Errorf("check %s %q: status %d, want one error, %s\n%s%s", file, flags, check.Status, rule, check.Stdout, check.Stderr)
+	}
+}
+
+// A stub that a shared library or a program leaves to the loader is reached through an entry
+// of the procedure linkage table, whose slot tells check its name also once the file is
+// stripped.
+func TestLiveTailCallsOfTheLoader(t *testing.T) {
+	tools.Need(t, "gcc", "strip")
+	f := newDirectory(t)
+	text := strings.ReplaceAll(tail, "STUB, @function\nSTUB: ret\n.size STUB, . - STUB\n", "other, @function\nother: ret\n")
+	f.write("in.s", strings.ReplaceAll(text, ".byte 0xe9\n.long STUB - . - 4", "jmp __dtrace_probe_app___hit@PLT"))
+	f.must("gcc", "-shared", "-o", "library", "in.s")
+	f.must("strip", "-o", "stripped", "library")
+	for _, file := range []string{"library", "stripped"} {
+		f.checkTail(nil, file, "unknown", "live-call")
+	}
+}
+
+// A probe object whose symbol has another prefix than the flag says has no name.
+func TestProbesWithoutAName(t *testing.T) {
+	tools.Need(t, "gcc")
+	f := newDirectory(t)
+	f.write("in.c", "void __dtrace_probe_app___hit(void);\nint x;\nvoid f(void) { __dtrace_probe_app___hit(); x++; }\n")
+	f.must("gcc", "-O2", "-c", "in.c")
+	f.convert("--probe-object-prefix=zz_", "in.o")
+	for _, args := range [][]string{{"list", "-v", "in.o"}, {"list", "--json", "in.o"}, {"check", "in.o"}, {"inspect", "in.o"}} {
+		if got := f.run(args...); strings.Contains(got.Stdout+got.Stderr, "sdt:") || strings.Contains(got.Stdout, `"provider": "sdt"`) {
+			t.Errorf("%q: %s%s", args, got.Stdout, got.Stderr)
+		}
+	}
+	list := f.run("list", "in.o")
+	if !strings.Contains(list.Stdout, "          -              in.o                                 f -\n") ||
+		list.Stderr != "sdtconvert: warning: in.o: the probe object zz_app___hit does not begin with sdt_; see --probe-object-prefix\n" {
+		t.Errorf("list: %s%s", list.Stdout, list.Stderr)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,4 +173,116 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the extents are %d bytes, want %d", len(result), out.Size)
 	}
 	return result, nil
+}
+
+// Scratch is a file for objects that tests make up, so many of them that each is
+// written to one and the same.
+type Scratch struct{ file *os.File }
+
+// NewScratch makes a file that goes with the test.
+func NewScratch(t testing.TB) *Scratch {
+	t.Helper()
+	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "scratch.o")))(t)
+	t.Cleanup(func() { file.Close() })
+	return &Scratch{file}
+}
+
+// Path returns where the file is.
+func (s *Scratch) Path() string { return s.file.Name() }
+
+// Write makes the file hold data and nothing else.
+func (s *Scratch) Write(data []byte) error {
+	if _, err := s.file.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return s.file.Truncate(int64(len(data)))
+}
+
+// OfEachMachine are small committed objects of each machine, one of them with groups, two
+// with marked nops.
+var OfEachMachine = []string{
+	"comdat.amd64-gcc12-Os.o",
+	"existing.amd64-gcc12-O2.o",
+	"existing.thumb-clang19-O2.o",
+	"existing.arm64-gcc12-O2.o",
+	"existing.i386-gcc12-O2.o",
+	"existing.loong64-clang19-O2.o",
+	"existing.ppc64-gcc12-O2.o",
+	"existing.ppc64le-gcc12-O2.o",
+	"existing.riscv64-gcc12-O2.o",
+	"existing.s390x-gcc12-O2.o",
+	"nops.amd64-gcc12-O2.o",
+	"nops.riscv64-gcc12-O2.o",
+}
+
+// Tables lists the byte ranges of a sound object's tables.
+func Tables(t testing.TB, data []byte) [][2]int {
+	t.Helper()
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tables.o"))(t)
+	// The file's header with e_shoff in it, and the size of a section's.
+	header, shoff, section := 52, 32, 40
+	at := int(o.Encoding.Order.Uint32(data[shoff:]))
+	if o.Encoding.Class == elf.ELFCLASS64 {
+		header, shoff, section = 64, 40, 64
+		at = int(o.Encoding.Order.Uint64(data[shoff:]))
+	}
+	ranges := [][2]int{{0, header}, {at, at + section*len(o.Sections)}}
+	for _, sec := range o.Sections {
+		switch sec.Type {
+		case elf.SHT_SYMTAB, elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP:
+			ranges = append(ranges, [2]int{int(sec.Offset), int(sec.Offset + sec.Size)})
+		}
+	}
+	return ranges
+}
+
+// CREL is SHT_CREL, LLVM's compact relocations.
+const CREL elf.SectionType = 0x40000014
+
+// DecodeCREL decodes a sound SHT_CREL section by its description alone, with integers
+// of any size: the flags and the difference of offsets are one ULEB128.
+func DecodeCREL(class elf.Class, data []byte) []elfreloc.Relocation {
+	leb := func(signed bool) *big.Int {
+		v, shift := new(big.Int), uint(0)
+		for {
+			b := data[0]
+			data = data[1:]
+			v.Or(v, new(big.Int).Lsh(big.NewInt(int64(b&0x7f)), shift))
+			if shift += 7; b < 0x80 {
+				if signed && b&0x40 != 0 {
+					v.Sub(v, new(big.Int).Lsh(big.NewInt(1), shift))
+				}
+				return v
+			}
+		}
+	}
+	wrap := func(v *big.Int, bits uint) uint64 {
+		return new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), bits), big.NewInt(1))).Uint64()
+	}
+	word := uint(64)
+	if class == elf.ELFCLASS32 {
+		word = 32
+	}
+	header := leb(false).Uint64()
+	flags := uint(2 + header>>2&1)
+	var out []elfreloc.Relocation
+	off, sym, typ, addend := new(big.Int), new(big.Int), new(big.Int), new(big.Int)
+	for range header >> 3 {
+		first := leb(false)
+		off.Add(off, new(big.Int).Lsh(new(big.Int).Rsh(first, flags), uint(header&3)))
+		for i, sum := range []*big.Int{sym, typ, addend}[:flags] {
+			if first.Bit(i) != 0 {
+				sum.Add(sum, leb(true))
+			}
+		}
+		r := elfreloc.Relocation{
+			Offset: wrap(off, word), Sym: uint32(wrap(sym, 32)), Type: uint32(wrap(typ, 32)),
+			Addend: int64(wrap(addend, word)), Implicit: flags == 2,
+		}
+		if word == 32 {
+			r.Addend = int64(int32(r.Addend))
+		}
+		out = append(out, r)
+	}
+	return out
 }

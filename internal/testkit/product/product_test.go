@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"sdtconvert/internal/testkit/expect"
 )
 
 // TestCover makes random products, with holes, and looks at each pair by itself.
@@ -74,44 +72,4 @@ func occurs(rows [][]string, chosen []bool, a int, va string, b int, vb string) 
 		}
 	}
 	return false
-}
-
-// A full product of ten machines, five linkers, four modes and three layouts takes at
-// most twice the fewest rows that have all its pairs, ten times five.
-func TestCoverIsSmall(t *testing.T) {
-	var rows [][]string
-	for m := range 10 {
-		for l := range 5 {
-			for md := range 4 {
-				for lay := range 3 {
-					rows = append(rows, []string{fmt.Sprint(m), fmt.Sprint(l), fmt.Sprint(md), fmt.Sprint(lay)})
-				}
-			}
-		}
-	}
-	n := 0
-	for _, c := range Cover(rows, make([]bool, len(rows)), 2) {
-		if c {
-			n++
-		}
-	}
-	if n > 100 {
-		t.Errorf("%d rows of %d", n, len(rows))
-	}
-	t.Logf("%d rows of %d", n, len(rows))
-}
-
-// TestSome: each element of a list is chosen for some name, none twice for one.
-func TestSome(t *testing.T) {
-	list := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
-	seen := map[int]bool{}
-	for i := range 40 {
-		once := map[int]bool{}
-		chosen := Some(fmt.Sprint("Test", i), list, 4)
-		for _, v := range chosen {
-			seen[v], once[v] = true, true
-		}
-		expect.Equal(t, len(once), len(chosen), "different ones of %v", chosen)
-	}
-	expect.Equal(t, len(list), len(seen), "ones that are chosen")
 }

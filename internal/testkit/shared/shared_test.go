@@ -3,7 +3,6 @@ package shared
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -36,14 +35,5 @@ func TestFilesAreMadeOnce(t *testing.T) {
 		if _, err := f.Make("a", words, func(string) error { return nil }); err != fault {
 			t.Errorf("%q, again: %v", words, err)
 		}
-	}
-}
-
-func TestDriver(t *testing.T) {
-	f := Files{Directory: t.TempDir()}
-	directory := expect.Value(f.Driver("sh"))(t)
-	expect.Equal(t, "linked\n", string(expect.Value(exec.Command(directory+"ld", "-c", "echo linked").Output())(t)))
-	if _, err := f.Driver("no-such-linker"); err == nil {
-		t.Error("a linker that is missing is not a failure")
 	}
 }

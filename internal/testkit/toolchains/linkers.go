@@ -1,5 +1,16 @@
 package toolchains
 
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/expect"
+)
+
 // Feature is what not every linker can do.
 type Feature int
 
@@ -70,3 +81,44 @@ func (l Linker) Can(f Feature) bool { return l.Cannot[f] == "" }
 
 // Use returns the option that has a compiler's driver take a linker of this family.
 func (l Linker) Use() string { return "-fuse-ld=" + l.Family }
+
+// LTO is a compiler and a native linker that do link-time optimisation together.
+type LTO struct {
+	Compiler Compiler
+	Linker   Linker
+	Flag     string // of the compiler, which asks for it
+}
+
+// LTOs returns the usual ways of link-time optimisation: GCC's plugin in GNU's linkers,
+// and lld, which generates thin code of each file apart.
+func LTOs() []LTO {
+	return []LTO{
+		{GCC, AMD64.Linker("bfd"), "-flto"},
+		{GCC, AMD64.Linker("gold"), "-flto"},
+		{OldClang, AMD64.Linker("old-lld"), "-flto=thin"},
+		{Clang, AMD64.Linker("lld"), "-flto=thin"},
+		{Clang, AMD64.Linker("lld"), "-flto"},
+	}
+}
+
+// WaitForGDB starts a program under the emulator, which waits for gdb at a socket. The
+// program reads the input.
+func (m *Machine) WaitForGDB(t testing.TB, program, input string) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "gdb")
+	cmd := exec.Command(m.QEMU, "-g", socket, program)
+	cmd.Stdin = strings.NewReader(input)
+	expect.OK(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for range 100 {
+		if _, err := os.Stat(socket); err == nil {
+			return socket
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("%s makes no socket", m.QEMU)
+	return ""
+}

@@ -286,3 +286,45 @@ func OpenELF(t testing.TB, path string) *elfreloc.Object {
 	t.Cleanup(func() { f.Close() })
 	return expect.Value(elfreloc.Open(f, expect.Value(f.Stat())(t).Size(), path))(t)
 }
+
+// Cases returns how many random cases a test compares: usual, a tenth of it in a run with
+// -short, or the number in the environment variable SDTCONVERT_ATTACK.
+func Cases(t testing.TB, usual int) int {
+	t.Helper()
+	text := os.Getenv("SDTCONVERT_ATTACK")
+	switch {
+	case text == "" && testing.Short():
+		return (usual + 9) / 10
+	case text == "":
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("SDTCONVERT_ATTACK is %q: want a number of cases", text)
+	}
+	return n
+}
+
+// RecordsAlone returns the flags of a conversion that makes records, and no notes unless a flag
+// asks for them.
+func RecordsAlone(flags ...string) []string {
+	says := func(flag string) bool {
+		return flag == "--stapsdt" || flag == "--no-records" || strings.HasPrefix(flag, "--layout") || strings.HasPrefix(flag, "--section")
+	}
+	if slices.ContainsFunc(flags, says) {
+		return slices.Clip(flags)
+	}
+	return append([]string{"--layout=pairs"}, flags...)
+}
+
+// Temporary files of all tests are where scripts/scratch says, unless TMPDIR is set: in
+// memory a run makes and removes a file for a third of what a disk's file system takes.
+// Where there is no bash, the system's choice stays.
+func init() {
+	if os.Getenv("TMPDIR") != "" {
+		return
+	}
+	if out, err := exec.Command("bash", Root("scripts", "scratch")).Output(); err == nil {
+		os.Setenv("TMPDIR", strings.TrimSpace(string(out)))
+	}
+}

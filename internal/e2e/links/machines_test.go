@@ -1,0 +1,391 @@
+package links
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+func crossCompiler(m *machine, cc toolchains.Compiler, flags ...string) compiler {
+	return compiler{machine: m, cc: cc, flags: append(flags, "-fPIC")}
+}
+
+// TestForeign links for the other machines, and runs under their emulators.
+func TestForeign(t *testing.T) {
+	var all []combination
+	for _, m := range foreign {
+		all = append(all, every([]compiler{
+			crossCompiler(m, toolchains.GCC, "-O2"),
+			crossCompiler(m, toolchains.Clang, "-Os", "-ffunction-sections"),
+		}, layouts, modes)...)
+	}
+	runCombinations(t, all)
+}
+
+// TestI386 links what has conditional tail calls, and what calls through the global offset
+// table: code that is compiled for a fixed address, and code that is not.
+func TestI386(t *testing.T) {
+	fixed := []string{"-fno-pic", "-fno-pie"}
+	runCombinations(t, every([]compiler{
+		{machine: i386, cc: toolchains.GCC, flags: append([]string{"-O2"}, fixed...)},
+		{machine: i386, cc: toolchains.OldClang, flags: append([]string{"-Os"}, fixed...)},
+		{machine: i386, cc: toolchains.Clang, flags: append([]string{"-O2"}, fixed...)},
+	}, []layout{pairs}, []mode{modeExe, modeStatic}))
+	runCombinations(t, every([]compiler{
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"),
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fno-plt", "-DNO_REPEAT"),
+		crossCompiler(i386, toolchains.OldClang, "-O2"),
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
+// TestLoong64 links what has calls of two instructions, which linkers may make one of, and
+// what compilers say must not be relaxed.
+func TestLoong64(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		crossCompiler(loong64, toolchains.GCC, "-O2", "-mcmodel=medium"),
+		crossCompiler(loong64, toolchains.GCC, "-Os", "-mno-relax"),
+		crossCompiler(loong64, toolchains.Clang, "-O2", "-mcmodel=medium"),
+	}, layouts, []mode{modePIE, modeShared}))
+}
+
+// TestRiscv64WithoutRelaxation links what compilers say must not be relaxed.
+func TestRiscv64WithoutRelaxation(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		crossCompiler(riscv64, toolchains.GCC, "-O2", "-mno-relax"),
+		crossCompiler(riscv64, toolchains.OldClang, "-Os", "-mno-relax"),
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
+// TestArm links both instruction sets with compilers that begin in the other one.
+func TestArm(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		{machine: arm, cc: toolchains.GCC, flags: []string{"-Os", "-marm", "-fno-pic"}},
+		{machine: arm, cc: toolchains.OldClang, flags: []string{"-Os", "-mthumb", "-fno-pic"}},
+	}, []layout{pairs}, []mode{modeExe, modeStatic}))
+	runCombinations(t, every([]compiler{
+		crossCompiler(arm, toolchains.GCC, "-O2", "-marm"),
+		crossCompiler(arm, toolchains.Clang, "-O2", "-mthumb"),
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
+// armHelper returns where a branch of Arm goes, through what linkers put between Thumb and
+// A32. Which of the two a site is in its function tells.
+func armHelper(t *testing.T, im *image, s site, code []byte) (to uint64, ok bool) {
+	t.Helper()
+	word := binary.LittleEndian.Uint32
+	if !im.inThumb(s.addr) {
+		insn := word(code)
+		return uint64(uint32(s.addr) + 8 + uint32(int32(insn<<8)>>6)), insn>>25&7 == 5 && insn>>28 != 0xf
+	}
+	first, second := uint32(binary.LittleEndian.Uint16(code)), uint32(binary.LittleEndian.Uint16(code[2:]))
+	if first>>11 != 0x1e || second>>14 < 2 || second>>14 == 2 && second>>12&1 == 0 {
+		return 0, false
+	}
+	sign := first >> 10 & 1
+	distance := second&0x7ff<<1 | first&0x3ff<<12 | (^(second>>11 ^ sign))&1<<22 | (^(second>>13 ^ sign))&1<<23
+	distance |= -sign << 24
+	if second>>14 == 3 && second>>12&1 == 0 { // blx
+		return uint64(uint32(s.addr)&^3 + 4 + distance), true
+	}
+	return im.behindVeneer(t, uint64(uint32(s.addr)+4+distance)), true
+}
+
+// behindVeneer returns where code that changes the instruction set goes, or an address
+// itself.
+func (im *image) behindVeneer(t *testing.T, at uint64) uint64 {
+	t.Helper()
+	half := func(off uint64) uint32 { return uint32(binary.LittleEndian.Uint16(im.bytes(t, at+off, 2))) }
+	word := func(off uint64) uint32 { return binary.LittleEndian.Uint32(im.bytes(t, at+off, 4)) }
+	immediate := func(off uint64) uint32 { // of movw and movt
+		a, b := half(off), half(off+2)
+		return a&0xf<<12 | a>>10&1<<11 | b>>12&7<<8 | b&0xff
+	}
+	switch {
+	case half(0) == 0x4778 && word(4)>>24 == 0xea: // bx pc; b
+		return uint64(uint32(at) + 12 + uint32(int32(word(4)<<8)>>6))
+	case half(0) == 0x4778: // bx pc; ldr ip, [pc]; add pc, ip, pc
+		return uint64(uint32(at) + 16 + word(12))
+	case half(0) == 0x46fc: // mov ip, pc; bx ip; ldr ip, [pc, #4]; add ip, ip, pc; bx ip
+		return uint64(uint32(at) + 16 + word(16))
+	case half(0)&0xfbf0 == 0xf240 && half(8) == 0x4760: // movw ip; movt ip; bx ip
+		return uint64(immediate(4)<<16 | immediate(0))
+	case half(0)&0xfbf0 == 0xf240 && half(8) == 0x44fc: // movw ip; movt ip; add ip, pc; bx ip
+		return uint64(uint32(at) + 12 + (immediate(4)<<16 | immediate(0)))
+	}
+	return at
+}
+
+// inThumb reports whether the function before an address is of Thumb.
+func (im *image) inThumb(addr uint64) bool {
+	thumb := false
+	for _, f := range im.funcs {
+		if f.Value <= addr {
+			thumb = im.thumb[f.Value]
+		}
+	}
+	return thumb
+}
+
+// evenFunction takes the bit for Thumb off a function's symbol, and notes it.
+func (im *image) evenFunction(s *elf.Symbol) {
+	if im.file.Machine == elf.EM_ARM && s.Value&1 != 0 {
+		s.Value &^= 1
+		im.thumb[s.Value] = true
+	}
+}
+
+// ofSameSet are flags for code of the instruction set that a compiler makes, lest linkers put
+// something between a call and a stub: gcc is built for Thumb, and clang makes A32.
+func (c compiler) ofSameSet() []string {
+	a32 := c.cc != toolchains.GCC && !slices.Contains(c.flags, "-mthumb") || slices.Contains(c.flags, "-marm")
+	if c.machine.Machine == toolchains.ARM && a32 {
+		return []string{"-marm"}
+	}
+	return nil
+}
+
+// TestArmBigEndian links big-endian code, which linkers swap (BE8), and runs it beside its
+// twin. There is no C library for it. Without --be8 code stays big-endian, which the emulator
+// does not run.
+func TestArmBigEndian(t *testing.T) {
+	lld := toolchains.LLVM("ld.lld") + " -m armelfb_linux_eabi --be8"
+	bfd := arm.Tool("ld.bfd") + " -EB"
+	for _, cc := range []string{arm.Tool("gcc") + " -mbig-endian", toolchains.LLVM("clang") + " --target=armv7eb-linux-gnueabihf"} {
+		for _, set := range []string{"-marm", "-mthumb"} {
+			t.Run(cc+set, func(t *testing.T) {
+				t.Parallel()
+				b := bigEndian{t, t.TempDir(), append(strings.Fields(cc), set, "-Os", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fno-pic")}
+				tools.Need(t, b.cc[0], toolchains.QEMU("armeb"), arm.Tool("ld.bfd"), toolchains.LLVM("ld.lld"))
+				program := b.compile("program.o", filepath.Join("testdata", "be8.c"), "-DRECORDS")
+				b.write("stubs.c", "void __dtrace_probe_a(int x) {}\nint __dtrace_isenabled_b(void) { return 0; }\n")
+				twin := b.link(bfd+" --be8", b.compile("twin.o", filepath.Join("testdata", "be8.c")), b.compile("stubs.o", filepath.Join(b.directory, "stubs.c")))
+				want := tools.Must(t, toolchains.QEMU("armeb"), twin)
+				converted := convert(t, program)
+				for _, ld := range []string{bfd + " --be8", lld, bfd} {
+					b.check(b.link(ld, converted), want, strings.Contains(ld, "--be8"))
+				}
+			})
+		}
+	}
+}
+
+// bigEndian is a directory in which a compiler builds.
+type bigEndian struct {
+	*testing.T
+	directory string
+	cc        []string
+}
+
+func (b bigEndian) compile(name, source string, flags ...string) string {
+	b.Helper()
+	out := filepath.Join(b.directory, name)
+	tools.Must(b.T, b.cc[0], append(append(b.cc[1:len(b.cc):len(b.cc)], flags...), "-c", source, "-o", out)...)
+	return out
+}
+
+func (b bigEndian) write(name, text string) {
+	b.Helper()
+	disk.Write(b, filepath.Join(b.directory, name), text)
+}
+
+func (b bigEndian) link(ld string, objects ...string) string {
+	b.Helper()
+	out := filepath.Join(b.directory, strconv.Itoa(len(ld))+"-"+filepath.Base(objects[0])+".elf")
+	words := append(strings.Fields(ld), append(objects, "-o", out)...)
+	tools.Must(b.T, words[0], words[1:]...)
+	return out
+}
+
+// check compares what a program prints with its twin's, and its records with what is listed.
+func (b bigEndian) check(image, want string, runs bool) {
+	b.Helper()
+	var records, kinds []string
+	for _, l := range list(b.T, image) {
+		expect.Equal(b, "disabled", l.State, "%s: %+v", image, l)
+		probe := "a"
+		if strings.HasPrefix(l.Kind, "isenabled") {
+			probe = "b"
+		}
+		records, kinds = append(records, fmt.Sprintf("%08s %s", strings.TrimPrefix(l.Address, "0x"), probe)), append(kinds, l.Kind)
+	}
+	expect.Equal(b, 4, len(records), "%s: sites %q of kinds %q", image, records, kinds)
+	tools.Must(b.T, converter, "check", image)
+	if !runs {
+		return
+	}
+	got, ok := strings.CutPrefix(tools.Must(b.T, toolchains.QEMU("armeb"), image), want)
+	if !ok {
+		b.Errorf("%s prints %q, and its twin %q", image, got, want)
+	}
+	for _, r := range records {
+		if !strings.Contains(got, r+"\n") {
+			b.Errorf("%s: no record of %s in %q", image, r, got)
+		}
+	}
+	expect.Equal(b, len(records), strings.Count(got, "\n"), "%s", image)
+}
+
+// followDescriptors gives functions the addresses of their code, where their symbols stand
+// for descriptors.
+func (im *image) followDescriptors(t *testing.T) {
+	t.Helper()
+	if im.file.Type == elf.ET_REL {
+		return
+	}
+	for i := range im.symbols {
+		s := &im.symbols[i]
+		if in := int(s.Section); elf.ST_TYPE(s.Info) == elf.STT_FUNC && in < len(im.file.Sections) && im.file.Sections[in].Name == ".opd" {
+			s.Value = im.word(t, s.Value).value
+		}
+	}
+}
+
+// firstAddress matches the address of a branch's target.
+var firstAddress = regexp.MustCompile(`^([0-9a-f]+) <`)
+
+// throughTOC returns the name of the stub whose address the code that a branch leads to
+// loads from the table of contents, as code that linkers write does, or the empty string.
+func (im *image) throughTOC(t *testing.T, operands string) string {
+	t.Helper()
+	match := firstAddress.FindStringSubmatch(operands)
+	got := im.file.Section(".got")
+	if im.file.Machine != elf.EM_PPC64 || match == nil || im.file.Section(".dynsym") == nil {
+		return ""
+	}
+	to := expect.Value(strconv.ParseUint(match[1], 16, 64))(t, "%s: %q", im.path, operands)
+	if to == 0 {
+		return "" // what is weak, and nowhere
+	}
+	insn := func(i uint64) uint32 { return im.file.ByteOrder.Uint32(im.bytes(t, to+4*i, 4)) }
+	low := func(i uint32) uint64 { return uint64(int64(int16(i))) }
+	first, second, third := insn(0), insn(1), insn(2)
+	slot := uint64(0)
+	switch {
+	case first>>16 == 0x0410 && second>>16 == 0xe580: // pld r12, slot
+		slot = to + uint64(int64(first)<<46>>30|int64(second&0xffff))
+	case first>>16 != 0xf841 || got == nil: // std r2, n(r1)
+		return ""
+	case second>>16 == 0xe982: // ld r12, slot(r2)
+		slot = got.Addr + 0x8000 + low(second)
+	case second>>26 == 15 && (third>>26 == 58 || third>>26 == 14): // addis r12, r2, slot@ha; ld or addi
+		slot = got.Addr + 0x8000 + low(second)<<16 + low(third)
+	}
+	return im.slots(t)[slot]
+}
+
+// slots returns the names of what the loader puts into the slots of calls.
+func (im *image) slots(t *testing.T) map[uint64]string {
+	t.Helper()
+	names := expect.Value(im.file.DynamicSymbols())(t, "%s", im.path)
+	slots := map[uint64]string{}
+	for _, s := range im.file.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		data := expect.Value(s.Data())(t, "%s: %s", im.path, s.Name)
+		for ; len(data) >= 24; data = data[24:] {
+			if info := im.number(data[8:16]); elf.R_PPC64(uint32(info)) == elf.R_PPC64_JMP_SLOT && info>>32 != 0 {
+				slots[im.number(data[:8])] = names[info>>32-1].Name
+			}
+		}
+	}
+	return slots
+}
+
+// power10 is ppc64le with the linkers that know code for power10: not mold, nor gold, which
+// restores no pointer to the table of contents behind calls of such code. What it links of
+// gcc 14's does not run unconverted either.
+var power10 = func() *machine {
+	m := *ppc64le
+	m.linkers = slices.DeleteFunc(slices.Clone(m.linkers), func(l toolchains.Linker) bool { return l.Family == "mold" || l.Family == "gold" })
+	return &m
+}()
+
+// TestPower10 links code that names places by their distance, which has tail calls and no
+// slots for the pointer to the table of contents, with code that has none and all.
+func TestPower10(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		crossCompiler(power10, toolchains.Clang, "-Os", "-mcpu=pwr10"),
+		{machine: power10, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}, calls: []string{"-mcpu=power10"}},
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
+// relaxed has clang 19 write relocations by which linkers delete code, as gcc 14 does.
+var relaxed = []string{"-Xclang", "-target-feature", "-Xclang", "+relax"}
+
+// Images that need no C library, which Debian 12 has none of for loong64.
+var freestanding = []mode{
+	{name: "static", flags: []string{"-static"}},
+	{name: "static-pie", flags: []string{"-static-pie"}},
+	{name: "gc", flags: []string{"-static", "-Wl,--gc-sections"}},
+	{name: "-r", flags: []string{"-static-pie"}},
+}
+
+// TestFreestanding links programs by clang and lld alone, and compares each with its twin:
+// what is printed, and the calls that LLVM's objdump finds.
+func TestFreestanding(t *testing.T) {
+	lld := loong64.Linker("lld")
+	for i, c := range []compiler{
+		crossCompiler(loong64, toolchains.Clang, "-O0"),
+		crossCompiler(loong64, toolchains.Clang, "-Os", "-ffunction-sections"),
+		crossCompiler(loong64, toolchains.Clang, "-O2", "-mcmodel=medium"),
+		crossCompiler(loong64, toolchains.Clang, append([]string{"-O2", "-ffunction-sections"}, relaxed...)...),
+	} {
+		for j, l := range layouts {
+			for k, md := range freestanding {
+				if (i+j+k)%len(layouts) != 0 {
+					continue // each compiler in each mode, and in each layout
+				}
+				way := combination{c, l, lld, md}
+				t.Run(way.String(), func(t *testing.T) {
+					c.parallel(t, lld.Path)
+					checkFreestanding(t, way)
+				})
+			}
+		}
+	}
+}
+
+func checkFreestanding(t *testing.T, c combination) {
+	m := c.compiler.machine
+	headers := []string{"-isystem", filepath.Join("testdata", "freestanding"), "-fno-stack-protector"}
+	compile, base := c.compiler.with(headers...), crossCompiler(m, toolchains.Clang, append([]string{"-O2"}, headers...)...)
+	probed := []string{compile.object(t, "program.c"), compile.object(t, "calls.c")}
+	beside := []string{base.object(t, "freestanding.c", "-ffreestanding"), base.object(t, "probes.c")}
+	show := func(l layout) string { return base.object(t, "show.c", "-DLAYOUT="+l.show) }
+
+	twin := linkFreestanding(t, c, slices.Concat(probed, beside, []string{show(pairs), base.object(t, "stubs.c", "-fvisibility=hidden")}))
+	want, err := run(m, twin)
+	if err != nil || !strings.Contains(want.stdout, "total: ") {
+		t.Fatalf("unconverted: %v, %q", err, want.stdout)
+	}
+	converted := convertAll(t, probed, c.layout.flags()...)
+	exe := linkFreestanding(t, c, slices.Concat(converted, beside, []string{show(c.layout)}))
+	sites := checkImage(t, m, c.layout, exe, twinSites(t, m, openImage(t, twin)))
+	checkRun(t, m, exe, want.stdout, openImage(t, exe), sites)
+}
+
+// linkFreestanding links objects, of which the first two are one where -r makes them so.
+func linkFreestanding(t *testing.T, c combination, objects []string) string {
+	t.Helper()
+	m := c.compiler.machine
+	if c.mode.name == "-r" {
+		merged := expect.Value(merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...))(t)
+		objects = append([]string{merged}, objects[2:]...)
+	}
+	clang := m.CC(toolchains.Clang)
+	driver := expect.Value(files.Driver(c.linker.Path))(t)
+	args := slices.Concat(clang[1:], []string{"-nostdlib", "-B" + driver}, c.mode.flags, m.LinkFlags, objects)
+	return expect.Value(files.Run("program", clang[0], args...))(t)
+}
