@@ -281,7 +281,10 @@ func (o *Object) Empty(name string) (*Object, error) {
 	start := uint64(l.headerSize())
 	contents := append(make([]byte, l.SymbolSize()+1), names...) // of the three, in their order
 	sections := []Section{
-		symtab:   {nameOff: 1, Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Size: uint64(l.SymbolSize()), Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize())},
+		symtab: {
+			nameOff: 1, Type: elf.SHT_SYMTAB, Link: strtab, Info: 1,
+			Size: uint64(l.SymbolSize()), Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize()),
+		},
 		strtab:   {nameOff: 9, Type: elf.SHT_STRTAB, Size: 1, Align: 1},
 		shstrtab: {nameOff: 17, Type: elf.SHT_STRTAB, Size: uint64(len(names)), Align: 1},
 	}

@@ -108,7 +108,9 @@ func (p *Plan) DOFSites() ([]DOFSite, error) {
 		if err != nil {
 			return nil, err
 		}
-		sites = append(sites, DOFSite{Stub: s.Stub, Function: in.Raw, Alias: alias, Offset: uint32(distance), in: in, hasAlias: a.lookup(in) != ""})
+		sites = append(sites, DOFSite{
+			Stub: s.Stub, Function: in.Raw, Alias: alias, Offset: uint32(distance), in: in, hasAlias: a.lookup(in) != "",
+		})
 	}
 	return sites, nil
 }

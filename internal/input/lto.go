@@ -77,7 +77,8 @@ type LTOCode struct {
 // an error it says whether there is any.
 func FindLTOCode(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
 	code, err = findIntermediate(o, names)
-	if err != nil || code.Compiler == "" || !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Executable() && s.InFile() }) {
+	hasCode := func(s elfreloc.Section) bool { return s.Executable() && s.InFile() }
+	if err != nil || code.Compiler == "" || !slices.ContainsFunc(o.Sections, hasCode) {
 		return code, err
 	}
 	slim, err := o.NamesContain(slimSymbol)
