@@ -121,7 +121,8 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 	}
 	names := []string{m.Path}
 	if p.core == nil {
-		names = []string{p.dir + "/root" + m.Path, m.Path, fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"}
+		mapped := fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End)
+		names = []string{p.dir + "/root" + m.Path, m.Path, mapped, p.dir + "/exe"}
 	}
 	note := ""
 	for i, name := range names {

@@ -71,7 +71,8 @@ func (s *Set) linkOf(o *input.Object) *link {
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, scopes: map[int]*scope{}, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
-			usedObjects: map[location]bool{}, traits: map[trait][]int{}, dofReferences: map[string]bool{}, unconverted: map[int]bool{}, hasSites: map[int]bool{},
+			usedObjects: map[location]bool{}, traits: map[trait][]int{}, dofReferences: map[string]bool{},
+			unconverted: map[int]bool{}, hasSites: map[int]bool{},
 		}
 	}
 	return s.links[key]
@@ -82,7 +83,8 @@ func (l *link) scopeOf(file int) *scope {
 	if l.scopes[file] == nil {
 		l.scopes[file] = &scope{
 			usedIDs: map[string]bool{}, recorded: map[string]bool{}, recordedCalls: map[string]bool{}, liveCalls: map[string]bool{},
-			counts: map[string][]countedCall{}, notes: map[string][]semaphore{}, guards: map[string][]semaphore{}, inSections: map[semaphoreID]bool{},
+			counts: map[string][]countedCall{}, notes: map[string][]semaphore{}, guards: map[string][]semaphore{},
+			inSections:      map[semaphoreID]bool{},
 			recordProviders: map[string]bool{}, noteProviders: map[string]bool{},
 		}
 	}

@@ -150,7 +150,8 @@ func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
 	if slices.ContainsFunc(all, func(have semaphore) bool { return have.id == id }) {
 		return
 	}
-	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), ""), name: c.semaphoreName(n.Semaphore)}
+	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")}
+	s.name = c.semaphoreName(n.Semaphore)
 	if c.err == nil {
 		c.scope.notes[probe] = append(all, s)
 	}

@@ -233,7 +233,8 @@ func (f *file) provider(s section) {
 	at := s.offset
 	t := tables{
 		strings: f.section(at, dof.SectStrtab, 0), probes: f.section(at+4, dof.SectProbes, dof.ProbeSize),
-		args: f.section(at+8, dof.SectPrArgs, 1), offsets: f.section(at+12, dof.SectPrOffs, 4), known: map[types][]linkerset.Argument{},
+		args: f.section(at+8, dof.SectPrArgs, 1), offsets: f.section(at+12, dof.SectPrOffs, 4),
+		known: map[types][]linkerset.Argument{},
 	}
 	if f.u32(at+40) != 0 {
 		t.enabled = f.section(at+40, dof.SectPrEnOffs, 4)
