@@ -74,7 +74,7 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 	}
 	var table *lines.Table
 	if table, k.fault = lines.New(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
-		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] })
+		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
 	}
 	if k.declared == nil {
 		k.declared = map[string][][]lines.Parameter{}

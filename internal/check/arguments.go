@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"sdtconvert/arch"
@@ -27,7 +28,7 @@ func (c *fileChecker) prototypes() {
 		return
 	}
 	names := c.set.opts.Names
-	prototypes, _ := c.code.Lines().Prototypes(names.IsStub)
+	prototypes, _ := c.code.Lines().Prototypes(names.IsStub, math.MaxInt)
 	for _, name := range slices.Sorted(maps.Keys(prototypes)) {
 		kind, id, _ := names.Match(name)
 		at, ok := c.firstSite[id]

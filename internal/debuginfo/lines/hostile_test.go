@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"debug/elf"
 	"encoding/binary"
+	"math"
 	"strings"
 	"testing"
 
@@ -221,7 +222,7 @@ func FuzzLines(f *testing.F) {
 			probe(t, table, i, 0, min(s.Size, 64))
 			probe(t, table, 0, s.Addr, min(s.Size, 64))
 		}
-		_, err = table.Prototypes(func(string) bool { return true })
+		_, err = table.Prototypes(func(string) bool { return true }, math.MaxInt)
 		check(t, table, err)
 		check(t, table, table.Err())
 	})
@@ -252,7 +253,7 @@ func FuzzDWARF(f *testing.F) {
 		check(t, table, err)
 		probe(t, table, 0, 0, 256)
 		probe(t, table, 0, imageCode-16, 16)
-		_, err = table.Prototypes(func(string) bool { return true })
+		_, err = table.Prototypes(func(string) bool { return true }, math.MaxInt)
 		check(t, table, err)
 		check(t, table, table.Err())
 	})

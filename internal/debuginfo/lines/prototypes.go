@@ -3,6 +3,7 @@ package lines
 import (
 	"cmp"
 	"debug/dwarf"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -13,9 +14,10 @@ const maxParameters = 64
 // Prototypes returns the parameters of the functions that are declared, and not
 // defined, under wanted names. Compilers describe what is called that way: gcc
 // always, clang where it optimises. A function without a prototype is not
-// there; one has several if units disagree about the number of its parameters.
-func (t *Table) Prototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
-	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter)}
+// there; one has several if units disagree about the number of its parameters. count is how many names
+// are wanted, at most: a unit is read up to the last of them.
+func (t *Table) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
+	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
 			return p.found, t.wrap(err)
@@ -24,10 +26,14 @@ func (t *Table) Prototypes(wanted func(name string) bool) (map[string][][]Parame
 	return p.found, nil
 }
 
+// errLastEntry ends the reading of a unit.
+var errLastEntry = errors.New("the last entry")
+
 // prototypes looks for declarations.
 type prototypes struct {
 	t      *Table
 	wanted func(string) bool
+	count  int
 	found  map[string][][]Parameter
 }
 
@@ -42,6 +48,7 @@ type declaration struct {
 // unit reads the entries of a unit from first to last.
 func (p *prototypes) unit(u *unit) error {
 	var current *declaration
+	names := map[string]bool{} // that the unit declares
 	err := p.t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
 		if current != nil && depth > current.depth {
 			if depth == current.depth+1 {
@@ -52,14 +59,20 @@ func (p *prototypes) unit(u *unit) error {
 		if err := p.keep(current); err != nil {
 			return err
 		}
+		if len(names) >= p.count {
+			current = nil
+			return errLastEntry
+		}
 		if structures[e.Tag] != "" {
 			current = nil
 			return errSkipChildren // no function of C is declared in a structure
 		}
-		current = p.declaration(e, depth)
+		if current = p.declaration(e, depth); current != nil {
+			names[current.name] = true
+		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && err != errLastEntry {
 		return err
 	}
 	return p.keep(current)
