@@ -51,21 +51,14 @@ const longestNames = 8192
 func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
 	if w.stapsdt != nil {
-		notes, err := w.stapsdt.Notes(rela, len(sites))
-		if err != nil {
-			return nil, err
-		}
-		for i, s := range sites {
-			d, err := w.describe(s)
-			if err != nil {
-				return nil, err
-			}
-			semaphore, _ := w.p.semaphores.symbol(s.Stub.ID)
-			notes.Add(stapsdt.Probe{
+		keep, err = w.stapsdt.Add(section, rela, len(sites), func(i int) (stapsdt.Probe, error) {
+			d, err := w.describe(sites[i])
+			semaphore, _ := w.p.semaphores.symbol(sites[i].Stub.ID)
+			return stapsdt.Probe{
 				Provider: d.provider, Name: d.name, Args: d.operands, Site: records[i].Site, Semaphore: linkerset.SymbolRef{Sym: semaphore},
-			})
-		}
-		if keep, err = notes.Write(section); err != nil {
+			}, err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

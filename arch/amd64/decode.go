@@ -32,7 +32,8 @@ func (m machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 		return mode.DecodeGOT(t, r)
 	case elf.R_X86_64_NONE:
 		return mode.DecodeNop(t, r)
-	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64, elf.R_X86_64_64:
+	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64,
+		elf.R_X86_64_GOTPLT64, elf.R_X86_64_64:
 		return arch.Site{}, refuseLoad(t, r, "")
 	}
 	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")

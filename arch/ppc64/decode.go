@@ -57,7 +57,7 @@ func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, e
 
 // branch takes those of the machine's byte order.
 func (m Machine) branch() *forms.Branch {
-	return &forms.Branch{Len: insnLen, Align: insnLen, Site: "an instruction", Reaches: "a branch", Form: func(code []byte) (arch.Form, error) {
+	form := func(code []byte) (arch.Form, error) {
 		switch insn := m.insn(code); {
 		case opcode(insn) != opB || insn&absoluteBit != 0:
 			return 0, arch.RefuseAddress(arch.FixDirect, "no bl and no b but instruction %08x", insn)
@@ -65,7 +65,8 @@ func (m Machine) branch() *forms.Branch {
 			return arch.Tail, nil
 		}
 		return arch.Call, nil
-	}}
+	}
+	return &forms.Branch{Len: insnLen, Align: insnLen, Site: "an instruction", Reaches: "a branch", Form: form}
 }
 
 // mark takes the nop of the machine's byte order.

@@ -69,7 +69,9 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 	return arch.Site{}, arch.RefuseAddress(arch.FixDirect, "no call and no jump")
 }
 
-var long = forms.Branch{Len: siteLen, Align: halfword, Field: fieldAt, Site: "an instruction", Reaches: "a branch", Form: longForm}
+var long = forms.Branch{
+	Len: siteLen, Align: halfword, Field: fieldAt, Site: "an instruction", Reaches: "a branch", Form: longForm,
+}
 
 func longForm(code []byte) (arch.Form, error) {
 	switch op, half := opcode(code); {

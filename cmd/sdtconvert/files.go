@@ -31,7 +31,8 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
 	var warnings message.Tally
 	objects := manifest.NewWriter(stdout)
-	parallel.InOrder(len(files), f.jobs, func(i int) *convert.Result { return work(files[i]) }, func(i int, r *convert.Result) {
+	workOn := func(i int) *convert.Result { return work(files[i]) }
+	parallel.InOrder(len(files), f.jobs, workOn, func(i int, r *convert.Result) {
 		progress.pause()
 		if r.Messages.Len() > 0 {
 			stderr.Write(r.Messages.Bytes())

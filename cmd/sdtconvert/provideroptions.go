@@ -228,7 +228,9 @@ func (o *providerOptions) value(c byte, value string) error {
 // extension is an option of -x. Those of DTrace that make no difference here are known.
 func (o *providerOptions) extension(text string) error {
 	name, value, _ := strings.Cut(text, "=")
-	if to := map[string]*bool{"cpp": &o.preprocess, "stubs": &o.stubs, "lazyload": &o.lazy, "strict": &o.strict}[name]; to != nil {
+	if to := map[string]*bool{
+		"cpp": &o.preprocess, "stubs": &o.stubs, "lazyload": &o.lazy, "strict": &o.strict,
+	}[name]; to != nil {
 		*to = true
 		return nil
 	}

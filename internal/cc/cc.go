@@ -47,7 +47,11 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 		objects = newObjects(outputs(words))
 	}
 	if len(objects) == 0 && o.Convert.Verbose {
-		message.Line(p.Stderr, "sdtconvert: converts nothing: %s", o.idle())
+		why := "the command line names no object"
+		if o.Off {
+			why = "SDTCONVERT is off"
+		}
+		message.Line(p.Stderr, "sdtconvert: converts nothing: %s", why)
 	}
 	if len(objects) == 0 && p.Exec != nil {
 		return process.Status{}, p.Exec(cmd.Path, words, p.Environ)
@@ -61,14 +65,6 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 		status.Code = exitFailed
 	}
 	return status, nil
-}
-
-// idle says why no object is converted.
-func (o *Options) idle() string {
-	if o.Off {
-		return "SDTCONVERT is off"
-	}
-	return "the command line names no object"
 }
 
 // command returns a run of the compiler with the streams of the process.

@@ -38,7 +38,9 @@ func (b *Branch) Decode(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 
 // First returns where the branch at an offset goes, of those that branches finds in the code there: as
 // much as the first of some lengths that the text has.
-func First(t arch.Text, at uint64, branches func(code []byte, pc uint64, f func(at, to uint64)), lengths ...int) (to uint64, ok bool) {
+func First(
+	t arch.Text, at uint64, branches func(code []byte, pc uint64, f func(at, to uint64)), lengths ...int,
+) (to uint64, ok bool) {
 	for _, n := range lengths {
 		if code := t.At(at, n); code != nil {
 			branches(code, at, func(from, dest uint64) {

@@ -53,36 +53,31 @@ type Writer struct {
 // NewWriter starts to add notes by w.
 func NewWriter(w *sitenotes.Writer) *Writer { return &Writer{w: w} }
 
-// Notes are the notes of one text section.
-type Notes struct {
-	w     *Writer
-	notes *sitenotes.Notes
-}
-
-// Notes starts about so many notes of a text section. rela tells that addends are to be in relocations,
-// and not in the notes.
-func (w *Writer) Notes(rela bool, count int) (*Notes, error) {
-	_, err := w.baseSymbol()
-	return &Notes{w, w.w.Notes(rela, count)}, err
-}
-
-// Add appends the note of a site.
-func (n *Notes) Add(p Probe) {
-	n.notes.Add(Owner, NoteType, func(notes *sitenotes.Notes) {
-		notes.Word(p.Site)
-		notes.Word(linkerset.SymbolRef{Sym: n.w.base})
-		notes.Word(p.Semaphore)
-		notes.String(p.Provider)
-		notes.String(p.Name)
-		notes.String(p.Args)
-	})
-}
-
-// Write adds the notes to the object, for text section text. It returns what text has to
-// refer to in order to keep them alive.
-func (n *Notes) Write(text int) (keep []linkerset.SymbolRef, err error) {
-	notes, err := n.w.w.Add(Section, text, n.notes)
-	return []linkerset.SymbolRef{notes, {Sym: n.w.base}}, err
+// Add adds the notes of the sites of text section text, of which probe returns each. rela tells that
+// addends are to be in relocations, and not in the notes. It returns what text has to refer to in order
+// to keep them alive.
+func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, error)) (keep []linkerset.SymbolRef, err error) {
+	base, err := w.baseSymbol()
+	if err != nil {
+		return nil, err
+	}
+	all := w.w.Notes(rela, sites)
+	for i := range sites {
+		p, err := probe(i)
+		if err != nil {
+			return nil, err
+		}
+		all.Add(Owner, NoteType, func(n *sitenotes.Notes) {
+			n.Word(p.Site)
+			n.Word(linkerset.SymbolRef{Sym: base})
+			n.Word(p.Semaphore)
+			n.String(p.Provider)
+			n.String(p.Name)
+			n.String(p.Args)
+		})
+	}
+	notes, err := w.w.Add(Section, text, all)
+	return []linkerset.SymbolRef{notes, {Sym: base}}, err
 }
 
 // baseSymbol finds the symbol of the base section, which objects have that use

@@ -148,10 +148,11 @@ func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 		order = binary.BigEndian
 	}
 	const typ, version = uint16(elf.ET_REL), elf.EV_CURRENT
+	machine := uint16(abi.Machine)
 	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(abi.Class), byte(abi.Data), byte(version), byte(osABI)}
-	var header any = elf.Header32{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 52}
+	var header any = elf.Header32{Ident: ident, Type: typ, Machine: machine, Version: uint32(version), Flags: abi.Flags, Ehsize: 52}
 	if abi.Class == elf.ELFCLASS64 {
-		header = elf.Header64{Ident: ident, Type: typ, Machine: uint16(abi.Machine), Version: uint32(version), Flags: abi.Flags, Ehsize: 64}
+		header = elf.Header64{Ident: ident, Type: typ, Machine: machine, Version: uint32(version), Flags: abi.Flags, Ehsize: 64}
 	}
 	b, err := binary.Append(nil, order, header)
 	if err != nil {

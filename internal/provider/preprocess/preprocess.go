@@ -85,10 +85,6 @@ func (o *Options) File(path string) (text string, err error) {
 	return string(out), nil
 }
 
-// environ returns the environment of a compiler. What it says is read, so it is not
-// translated.
-func (o *Options) environ() []string { return o.Process.EnvironWith("LC_ALL", "C") }
-
 // passOn hides what a writer is: a file would be given to the compiler itself, which may be
 // stopped when it writes to a terminal.
 type passOn struct{ io.Writer }
@@ -102,7 +98,8 @@ func (o *Options) run(words []string, stdin string, stderr io.Writer) ([]byte, e
 		timeout = defaultTimeout
 	}
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stderr = o.environ(), strings.NewReader(stdin), stderr
+	cmd.Env = o.Process.EnvironWith("LC_ALL", "C") // what it says is read, so it is not translated
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), stderr
 	process.Group(cmd)
 	kill := func() { process.KillGroup(cmd.Process) }
 	out := &bounded{full: kill}
