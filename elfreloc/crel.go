@@ -215,14 +215,14 @@ func (c *chain) takes(match bool, off uint64) bool {
 // at most 64 bits in at most ten bytes.
 func sleb128(b []byte) (v int64, n int) {
 	for shift := 0; n < len(b) && shift < 70; shift += 7 {
-		part := int64(b[n]) << 57 >> 57 // its seven bits, the highest of which may be the sign
-		if shift == 63 && part != 0 && part != -1 {
+		septet := int64(b[n]) << 57 >> 57 // its seven bits, the highest of which may be the sign
+		if shift == 63 && septet != 0 && septet != -1 {
 			return 0, 0
 		}
-		v |= part & 0x7f << shift
+		v |= septet & 0x7f << shift
 		n++
 		if b[n-1]&0x80 == 0 {
-			if shift < 63 && part < 0 {
+			if shift < 63 && septet < 0 {
 				v |= -1 << (shift + 7)
 			}
 			return v, n

@@ -143,8 +143,8 @@ func (e *Edit) sortPatches(sec int) ([]Patch, error) {
 	return ps, nil
 }
 
-// Empty makes a section of the object one of no bytes. Nothing may refer into it. What it had
-// stays in the file, in no section.
+// Empty sets the size of a section of the object to 0. Nothing may refer into it. Its bytes stay in the file, in no
+// section.
 func (e *Edit) Empty(sec int) {
 	if e.o.Sections[sec].Size > 0 {
 		e.emptied = append(e.emptied, sec)
@@ -225,8 +225,8 @@ func (e *Edit) SetSymbol(i uint32, s Symbol) {
 }
 
 // RemoveSymbol removes a global symbol. Whatever still refers to it refers to
-// symbol by afterwards; 0 is the undefined symbol.
-func (e *Edit) RemoveSymbol(i, by uint32) { e.removed[i] = by }
+// replacement afterwards; 0 is the undefined symbol.
+func (e *Edit) RemoveSymbol(i, replacement uint32) { e.removed[i] = replacement }
 
 // DropDebugRefs removes references to symbol i from sections that are not loaded: their
 // relocations become of type none, against no symbol and with no addend. In SHT_RELA,
@@ -242,8 +242,8 @@ func (e *Edit) AddSymbol(s Symbol) uint32 {
 // SectionSymbol returns the nameless STT_SECTION symbol of a section, and
 // makes it where the compiler left it out.
 func (e *Edit) SectionSymbol(sec int) uint32 {
-	if more := sec + 1 - len(e.sectionSymbols); more > 0 {
-		e.sectionSymbols = append(e.sectionSymbols, make([]uint32, more)...)
+	if missing := sec + 1 - len(e.sectionSymbols); missing > 0 {
+		e.sectionSymbols = append(e.sectionSymbols, make([]uint32, missing)...)
 	}
 	if e.sectionSymbols[sec] == 0 {
 		e.sectionSymbols[sec] = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})

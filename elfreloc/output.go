@@ -85,11 +85,11 @@ func (r *outputReader) ReadAt(b []byte, off int64) (n int, err error) {
 	for ; n < len(b) && i < len(r.starts); i++ {
 		x := &r.out.Extents[i]
 		at := off + int64(n) - r.starts[i]
-		part := b[n : n+int(min(int64(len(b)-n), x.Len-at))]
-		if err := x.read(part, r.in, at); err != nil {
+		block := b[n : n+int(min(int64(len(b)-n), x.Len-at))]
+		if err := x.read(block, r.in, at); err != nil {
 			return n, err
 		}
-		n += len(part)
+		n += len(block)
 	}
 	if n < len(b) {
 		err = io.EOF

@@ -175,8 +175,8 @@ func (o *Object) Groups() (map[int]int, error) {
 			if member == 0 || member >= len(o.Sections) {
 				return nil, o.SectionError(i, fmt.Errorf("member is section %d of %d", member, len(o.Sections)))
 			}
-			if other, ok := groups[member]; ok && other != i {
-				return nil, o.SectionError(i, fmt.Errorf("section %d is a member of group %d too", member, other))
+			if group, ok := groups[member]; ok && group != i {
+				return nil, o.SectionError(i, fmt.Errorf("section %d is a member of group %d too", member, group))
 			}
 			groups[member] = i
 		}

@@ -75,11 +75,11 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit, final []uint32
 		l.putReloc(data[x.index*size:], x.Relocation, rs.Rela)
 	}
 	slices.Sort(re.deleted)
-	entries, kept := data[:0], 0
+	entries, next := data[:0], 0
 	for _, i := range re.deleted {
-		entries, kept = append(entries, data[kept*size:i*size]...), i+1
+		entries, next = append(entries, data[next*size:i*size]...), i+1
 	}
-	entries = append(entries, data[kept*size:]...)
+	entries = append(entries, data[next*size:]...)
 	for _, r := range re.added {
 		r.Sym = final[r.Sym]
 		entries = l.appendReloc(entries, r, rs.Rela)

@@ -48,13 +48,13 @@ func (s *saver) writeSymbols() error {
 // needExtended reports whether a new symbol, or one in a slot, is defined in a
 // section whose index does not fit st_shndx.
 func (e *Edit) needExtended() bool {
-	needs := func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) }
+	exceedsShndx := func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) }
 	for _, sym := range e.replacedSymbols {
-		if needs(sym) {
+		if exceedsShndx(sym) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(e.added, needs)
+	return slices.ContainsFunc(e.added, exceedsShndx)
 }
 
 // symbolWriter writes the new symbol table.
@@ -174,12 +174,12 @@ func (e *Edit) number() numbering {
 	}
 	n.displaced = e.displaced(n, first, old)
 	n.moved = len(n.displaced) > 0 || len(e.removed) > 0
-	homeless := append(slices.Clip(n.displaced), globals...)
-	for i, slot := range e.freeSlots(n, old)[:len(homeless)] {
-		n.final[homeless[i]] = slot
+	unplaced := append(slices.Clip(n.displaced), globals...)
+	for i, slot := range e.freeSlots(n, old)[:len(unplaced)] {
+		n.final[unplaced[i]] = slot
 	}
-	for gone, by := range e.removed {
-		n.final[gone] = n.final[by]
+	for gone, replacement := range e.removed {
+		n.final[gone] = n.final[replacement]
 	}
 	return n
 }

@@ -84,17 +84,17 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 	return t, nil
 }
 
-// Join returns a table with the symbols of t, and behind them the symbols of other, without its symbol 0. Both are
+// Join returns a table with the symbols of t, and behind them those of appended, but for its symbol 0. Both are
 // of linked files of one encoding; no symbol of the table counts as local.
-func (t *Symbols) Join(other *Symbols) *Symbols {
+func (t *Symbols) Join(appended *Symbols) *Symbols {
 	if t.len == 0 {
-		return other
+		return appended
 	}
 	joined := newSymbols(t.o)
-	joined.strings = t.strings + "\x00" + other.strings
+	joined.strings = t.strings + "\x00" + appended.strings
 	raw := slices.Clone(t.raw)
-	if other.len > 0 {
-		raw = append(raw, other.raw[other.size:]...)
+	if appended.len > 0 {
+		raw = append(raw, appended.raw[appended.size:]...)
 	}
 	names := uint32(len(t.strings) + 1)
 	for at := len(t.raw); at < len(raw); at += t.size {

@@ -104,7 +104,7 @@ func (t *stringTable) addSection(name string) uint32 {
 func (t *stringTable) replace(off uint32, s string) uint32 {
 	end, free := t.free[off]
 	t.erase(off)
-	if _, known := t.offsets[s]; known || !free || uint32(len(s)) > end-off {
+	if _, exists := t.offsets[s]; exists || !free || uint32(len(s)) > end-off {
 		return t.add(s)
 	}
 	copy(t.data[off:end], s)

@@ -289,15 +289,15 @@ func (o *Object) EachMapping(letters string, f func(section int, off uint64, let
 	return nil
 }
 
-// mappingLetter returns the letter of a mapping symbol, whose name begins rest, or 0
+// mappingLetter returns the letter of a mapping symbol, whose name begins text, or 0
 // for another symbol.
-func mappingLetter(rest string) byte {
-	if len(rest) < 3 {
+func mappingLetter(text string) byte {
+	if len(text) < 3 {
 		return 0
 	}
-	behind := rest[2:]
-	if behind[0] == 0 || behind[0] == '.' || rest[1] == 'x' && strings.HasPrefix(behind, "rv") {
-		return rest[1]
+	behind := text[2:]
+	if behind[0] == 0 || behind[0] == '.' || text[1] == 'x' && strings.HasPrefix(behind, "rv") {
+		return text[1]
 	}
 	return 0
 }

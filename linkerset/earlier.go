@@ -28,19 +28,19 @@ func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 		if !isIdentifier(sec.Name) {
 			continue
 		}
-		switch other, ok := l.madeWith(sec); {
-		case ok && other == "":
+		switch flags, ok := l.madeWith(sec); {
+		case ok && flags == "":
 			found = true
 		case ok:
-			return false, l.conflict(o, i, other)
+			return false, l.conflict(o, i, flags)
 		}
 	}
-	others, err := foreign(o, m, l.Candidates(), []string{probePrefix})
+	sections, err := foreign(o, m, l.Candidates(), []string{probePrefix})
 	if err != nil {
 		return false, err
 	}
-	if len(others) > 0 {
-		return false, l.conflict(o, others[0].index, "another --section")
+	if len(sections) > 0 {
+		return false, l.conflict(o, sections[0].index, "another --section")
 	}
 	return found, nil
 }
@@ -109,21 +109,21 @@ func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 			if Format(f) == Tracepoints {
 				continue // written by the compiler, and may be beside calls of stubs
 			}
-			other := Layout{Format(f), base}
-			if _, ok := other.IsRecordSection(sec); !ok {
+			candidate := Layout{Format(f), base}
+			if _, ok := candidate.IsRecordSection(sec); !ok {
 				continue
 			}
-			if other.Format == l.Format {
+			if candidate.Format == l.Format {
 				return "another --section", true
 			}
-			return "--layout " + other.Format.String(), true
+			return "--layout " + candidate.Format.String(), true
 		}
 	}
 	return "", false
 }
 
-func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
-	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
+func (l Layout) conflict(o *elfreloc.Object, sec int, flags string) error {
+	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", flags))
 }
 
 // The name of a section is the version of its records: a linker puts sections of one name

@@ -19,18 +19,18 @@ import (
 // sections. A section counts if all that it holds reads as records, and code of an object
 // keeps it alive or the symbols of all of its probe objects begin with one of the prefixes.
 // Errors are of type *elfreloc.Error.
-func ForeignLayouts(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]Layout, error) {
-	sections, err := foreign(o, m, known, prefixes)
+func ForeignLayouts(o *elfreloc.Object, m arch.Machine, layouts []Layout, prefixes []string) ([]Layout, error) {
+	sections, err := foreign(o, m, layouts, prefixes)
 	if err != nil {
 		return nil, err
 	}
-	var all []Layout
+	var found []Layout
 	for _, s := range sections {
-		if !slices.Contains(all, s.layout) {
-			all = append(all, s.layout)
+		if !slices.Contains(found, s.layout) {
+			found = append(found, s.layout)
 		}
 	}
-	return all, nil
+	return found, nil
 }
 
 // foreignSection is a section of records of another name.
@@ -39,7 +39,7 @@ type foreignSection struct {
 	layout Layout
 }
 
-func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]foreignSection, error) {
+func foreign(o *elfreloc.Object, m arch.Machine, layouts []Layout, prefixes []string) ([]foreignSection, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		if o.Type == elf.ET_REL {
 			start = image.Addr{Section: i}
 		}
-		if !mayHoldRecords(sec) || isOf(known, sec) {
+		if !mayHoldRecords(sec) || isOf(layouts, sec) {
 			continue
 		}
 		if may, err := mayBeRelocated(o, i); err != nil {
@@ -178,9 +178,9 @@ func isNamed(im image.Image, probe *image.Ref, prefixes []string) bool {
 
 // withoutStructures leaves the sections out that records of others point to, which read as
 // pairs.
-func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSection {
-	pointing := slices.Clone(all)
-	return slices.DeleteFunc(all, func(s foreignSection) bool {
+func withoutStructures(o *elfreloc.Object, sections []foreignSection) []foreignSection {
+	pointing := slices.Clone(sections)
+	return slices.DeleteFunc(sections, func(s foreignSection) bool {
 		return slices.ContainsFunc(pointing, func(p foreignSection) bool {
 			return formats[p.layout.Format].structure != nil && o.Sections[s.index].Name == p.layout.structures()
 		})

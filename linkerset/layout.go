@@ -65,11 +65,11 @@ func ParseLayout(format, name string) (Layout, error) {
 		}
 		return Layout{f, name}, nil
 	}
-	var known []string
+	var names []string
 	for _, f := range Formats() {
-		known = append(known, f.String())
+		names = append(names, f.String())
 	}
-	return Layout{}, fmt.Errorf("unknown layout %q; known are %s", format, strings.Join(known, ", "))
+	return Layout{}, fmt.Errorf("unknown layout %q; known are %s", format, strings.Join(names, ", "))
 }
 
 // isIdentifier reports whether a name is one in C.
@@ -88,14 +88,14 @@ func isIdentifier(name string) bool {
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
 	if l.Name == "" {
-		return formats[l.Format].own[k]
+		return formats[l.Format].sections[k]
 	}
-	return formats[l.Format].prefix + l.Name + given[k]
+	return formats[l.Format].prefix + l.Name + kindSuffixes[k]
 }
 
 // kindOf divides a section's name, without its format's prefix, into the name of --section and the kind.
 func kindOf(section string) (name string, k arch.Kind) {
-	if name, ok := strings.CutSuffix(section, given[arch.Enabled]); ok && name != "" {
+	if name, ok := strings.CutSuffix(section, kindSuffixes[arch.Enabled]); ok && name != "" {
 		return name, arch.Enabled
 	}
 	return section, arch.Probe
@@ -126,63 +126,63 @@ func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 // All lists the layouts that derive from a name, the wanted one first.
 func (l Layout) All() []Layout {
 	formats := Formats()
-	all := append(make([]Layout, 0, 2*len(formats)), l) // with room for those of Candidates
+	layouts := append(make([]Layout, 0, 2*len(formats)), l) // with room for those of Candidates
 	for _, f := range formats {
 		if f != l.Format {
-			all = append(all, Layout{f, l.Name})
+			layouts = append(layouts, Layout{f, l.Name})
 		}
 	}
-	return all
+	return layouts
 }
 
 // Candidates returns the layouts that records may have where this one is asked for: all
 // with its name, the wanted one first, and all that conversions make when they are not
 // told otherwise.
 func (l Layout) Candidates() []Layout {
-	all := l.All()
+	layouts := l.All()
 	if l.Name != "" {
-		all = append(all, Layout{}.All()...)
+		layouts = append(layouts, Layout{}.All()...)
 	}
-	return all
+	return layouts
 }
 
 // What a record looks like is said once, in the table of formats. Layout.Add writes
 // it as ELF, internal/emit/records as assembly, and Layout.Read reads it.
 
 // given is what follows a given name in the names of sections, by arch.Kind.
-var given = [arch.Kinds]string{arch.Probe: "", arch.Enabled: "_isenabled"}
+var kindSuffixes = [arch.Kinds]string{arch.Probe: "", arch.Enabled: "_isenabled"}
 
 // formats is by Format.
 var formats = [...]struct {
 	name       string
-	own        [arch.Kinds]string // names of sections of records where none is given, "" for no such records
+	sections   [arch.Kinds]string // names of sections of records where none is given, "" for no such records
 	prefix     string             // of a given name
 	structures string             // the own name of the section that records point to, "" for none
 	record     []Field
 	structure  []Field // what a record points to, nil for none
 }{
 	Pairs: {
-		name:   "pairs",
-		own:    [arch.Kinds]string{arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
-		record: []Field{{To: ToProbe}, {To: ToSite}},
+		name:     "pairs",
+		sections: [arch.Kinds]string{arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
+		record:   []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Relative: {
-		name:   "relative",
-		own:    [arch.Kinds]string{arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
-		record: []Field{{To: ToProbe, Distance: true}, {To: ToSite, Distance: true}},
+		name:     "relative",
+		sections: [arch.Kinds]string{arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
+		record:   []Field{{To: ToProbe, Distance: true}, {To: ToSite, Distance: true}},
 	},
 	FreeBSD: {
 		name:       "freebsd",
-		own:        [arch.Kinds]string{arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
+		sections:   [arch.Kinds]string{arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
 		prefix:     "set_",
 		structures: "sdt_instances",
 		record:     []Field{{To: ToStructure}},
 		structure:  []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Tracepoints: {
-		name:   "tracepoints",
-		own:    [arch.Kinds]string{arch.Probe: "set_sdt_tracepoint_set", arch.Enabled: ""},
-		record: []Field{{To: ToProbe}, {To: ToSite}, {To: ToKernel}, {To: ToKernel}},
+		name:     "tracepoints",
+		sections: [arch.Kinds]string{arch.Probe: "set_sdt_tracepoint_set", arch.Enabled: ""},
+		record:   []Field{{To: ToProbe}, {To: ToSite}, {To: ToKernel}, {To: ToKernel}},
 	},
 }
 
@@ -239,11 +239,11 @@ func sizeOf(entry []Field, word int) int {
 // records; what these point to is in the one before.
 func (l Layout) Arrays(k arch.Kind, word int) []Array {
 	f := &formats[l.Format]
-	var all []Array
+	var arrays []Array
 	if f.structure != nil {
-		all = append(all, describe(l.structures(), f.structure, fmt.Sprintf(".Lsdt_%d_", k), word))
+		arrays = append(arrays, describe(l.structures(), f.structure, fmt.Sprintf(".Lsdt_%d_", k), word))
 	}
-	return append(all, describe(l.Section(k), f.record, "", word))
+	return append(arrays, describe(l.Section(k), f.record, "", word))
 }
 
 func describe(name string, entry []Field, label string, word int) Array {

@@ -35,7 +35,7 @@ type Argument struct {
 type Probes struct {
 	im     image.Image
 	prefix string // of the names of probe objects
-	known  map[image.Ref]Probe
+	probes map[image.Ref]Probe
 	args   map[image.Addr][]Argument // by probe object, once they were read
 	left   int                       // bytes of strings that may still be read
 }
@@ -47,7 +47,7 @@ const maxStrings = 16 << 20
 // NewProbes reads from an image whose probe objects have names that begin with
 // prefix, mostly "sdt_". It must not be "".
 func NewProbes(im image.Image, prefix string) *Probes {
-	return &Probes{im: im, prefix: prefix, known: map[image.Ref]Probe{}, left: maxStrings}
+	return &Probes{im: im, prefix: prefix, probes: map[image.Ref]Probe{}, left: maxStrings}
 }
 
 // Lookup returns the probe whose object a record refers to. Its identity is in the
@@ -55,8 +55,8 @@ func NewProbes(im image.Image, prefix string) *Probes {
 // neither has any, that is not an error. Args are shared between all calls, and
 // not to be modified.
 func (p *Probes) Lookup(ref image.Ref) (Probe, error) {
-	if known, ok := p.known[ref]; ok {
-		return known, nil
+	if probe, ok := p.probes[ref]; ok {
+		return probe, nil
 	}
 	name, err := p.Symbol(ref)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Probes) Lookup(ref image.Ref) (Probe, error) {
 			return Probe{}, err
 		}
 	}
-	p.known[ref] = probe
+	p.probes[ref] = probe
 	return probe, nil
 }
 

@@ -49,7 +49,7 @@ const providerPrefix = "sdt_provider_"
 // has no contents, says nothing. Of a provider that another file defines the name of
 // its symbol tells enough.
 func (p *Probes) follow(at image.Addr, probe *Probe) error {
-	provider, more, ok := p.provider(at)
+	provider, shift, ok := p.provider(at)
 	name, hasName := strings.CutPrefix(provider.Symbol, providerPrefix)
 	if !ok || provider.Undefined && (!hasName || name == "") {
 		return nil
@@ -60,9 +60,9 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 	}
 	before := *probe
 	fields := []text{
-		{p.field(at, probeModule+more), &probe.Module},
-		{p.field(at, probeFunction+more), &probe.Function},
-		{p.field(at, probeName+more), &probe.Name},
+		{p.field(at, probeModule+shift), &probe.Module},
+		{p.field(at, probeFunction+shift), &probe.Function},
+		{p.field(at, probeName+shift), &probe.Name},
 	}
 	if provider.Undefined {
 		probe.Provider = name
@@ -74,7 +74,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 			*f.to = s
 		}
 	}
-	if more > 0 && probe.ID != "" && probe.ID != strings.Join([]string{probe.Provider, probe.Module, probe.Function, probe.Name}, "_") {
+	if shift > 0 && probe.ID != "" && probe.ID != strings.Join([]string{probe.Provider, probe.Module, probe.Function, probe.Name}, "_") {
 		*probe = before // a structure of another shape
 		return nil
 	}
@@ -90,7 +90,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 
 // provider returns what the provider's field of a struct sdt_probe refers to, and how many words the fields from
 // probeModule on are further behind; ok is false for an object that is none, has no contents, or only looks like one.
-func (p *Probes) provider(at image.Addr) (provider image.Ref, more uint64, ok bool) {
+func (p *Probes) provider(at image.Addr) (provider image.Ref, shift uint64, ok bool) {
 	b, err := p.im.Bytes(at, 4)
 	if err != nil {
 		return image.Ref{}, 0, false
@@ -98,12 +98,12 @@ func (p *Probes) provider(at image.Addr) (provider image.Ref, more uint64, ok bo
 	switch uint64(p.im.Encoding().Order.Uint32(b)) {
 	case sdtProbeSize * p.word():
 	case (sdtProbeSize + tracepointList) * p.word():
-		more = tracepointList
+		shift = tracepointList
 	default:
 		return image.Ref{}, 0, false
 	}
 	provider, err = p.im.Word(p.field(at, probeProvider))
-	return provider, more, err == nil && !provider.Null()
+	return provider, shift, err == nil && !provider.Null()
 }
 
 // IsObject reports whether a struct sdt_probe stands at an address.
@@ -138,9 +138,9 @@ func (p *Probes) DefinedBySites(at image.Addr) bool {
 
 // Set returns the probe objects that the image's linker set of probes has.
 func (p *Probes) Set() ([]image.Addr, error) {
-	var all []image.Addr
-	err := p.eachOf(probesSection, func(at image.Addr) { all = append(all, at) })
-	return all, err
+	var objects []image.Addr
+	err := p.eachOf(probesSection, func(at image.Addr) { objects = append(objects, at) })
+	return objects, err
 }
 
 // readArguments reads the linker set of argument types: pointers to struct

@@ -27,10 +27,10 @@ type applier struct {
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
 // applied to another. The plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
-	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.all) == 0) {
+	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
 		return nil
 	}
-	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
+	if p.disabledByDTrace && len(p.Sites) == 0 { // -G has to find its stubs again
 		return nil
 	}
 	for i := range p.Scan.Object.Sections {
@@ -250,7 +250,8 @@ type stubIn struct {
 	stub    *Stub
 }
 
-// neutraliseLoads overwrites the neutraliseLoads of addresses that no call uses any more.
+// neutraliseLoads overwrites the loads of stubs' addresses, which no call uses any more, and neutralises their
+// relocations.
 func (a *applier) neutraliseLoads() {
 	for i := range a.p.Loads {
 		l := &a.p.Loads[i]
@@ -263,8 +264,8 @@ func (a *applier) neutraliseLoads() {
 	}
 }
 
-// neutralise turns a relocation at the place of a reference into one that does nothing but
-// keep a record alive, or deletes it.
+// neutralise turns a relocation at the offset of a reference into R_*_NONE against the record of anchor, or deletes
+// it (Options.DropRelocations).
 func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
@@ -273,7 +274,8 @@ func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef
 	}
 }
 
-// noneRelocation returns a relocation in the place of a reference, which only keeps a record alive.
+// noneRelocation returns the relocation R_*_NONE at the offset of a reference. It changes no bytes, and keeps the
+// record of anchor alive.
 func (a *applier) noneRelocation(r *Reference, anchor linkerset.SymbolRef) elfreloc.Relocation {
 	return elfreloc.Relocation{Offset: r.Reloc.Offset, Type: a.m.Traits().None, Sym: anchor.Sym, Addend: anchor.Addend}
 }

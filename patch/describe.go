@@ -83,10 +83,10 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 }
 
 // arguments finds the types of the arguments of a stub's probe: what the program says of it, else
-// the declaration of the stub as the compiler has seen it, else what the user says. others has what
-// those of size 0 are that debug information declares. Of the rest any register may hold one: then
+// the declaration of the stub as the compiler has seen it, else what the user says. unsizedTypes names
+// the declared types of size 0. If nothing declares the arguments, any register may hold one: then
 // they are not complete.
-func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, others []string, complete bool) {
+func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, unsizedTypes []string, complete bool) {
 	m := k.plan.Scan.Machine
 	if len(probe.Args) > 0 {
 		for i, a := range probe.Args {
@@ -100,9 +100,9 @@ func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.T
 	declared, _ := k.prototypes() // its fault is a warning of the notes
 	if prototypes, ok := declared[s.Name]; ok {
 		for _, p := range prototypes[0] { // units may disagree
-			types, others = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(others, p.Other)
+			types, unsizedTypes = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
 		}
-		return types, others, true
+		return types, unsizedTypes, true
 	}
 	if types, ok := k.plan.Options.Prototypes.types(s, m); ok {
 		return types, make([]string, len(types)), true
@@ -117,7 +117,7 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 	if err != nil || len(probe.Args) > 0 { // each is a word
 		return "", err
 	}
-	types, others, complete := k.arguments(s, probe)
+	types, unsizedTypes, complete := k.arguments(s, probe)
 	if !complete {
 		return "", nil
 	}
@@ -129,7 +129,7 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 	if i == len(sizes) {
 		return "", nil
 	}
-	what := others[i]
+	what := unsizedTypes[i]
 	if sizes[i] != 0 {
 		what = fmt.Sprintf("an integer of %d bytes, in two registers", sizes[i])
 	}

@@ -279,16 +279,16 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 	return edits, marks, nil
 }
 
-// editedByDTrace returns the relocations of sites that `dtrace -G` has disabled, for a plan
+// sitesDisabledByDTrace returns the relocations of sites that `dtrace -G` has disabled, for a plan
 // that is not for DOF: they call no stub.
-func (p *Plan) editedByDTrace() (map[image.Addr]bool, error) {
+func (p *Plan) sitesDisabledByDTrace() (map[image.Addr]bool, error) {
 	if p.Options.DOF != nil || !p.Scan.hasMarks() {
 		return nil, nil
 	}
 	edits, _, err := DOFEdits(p.Scan.Object)
-	edited := map[image.Addr]bool{}
+	disabled := map[image.Addr]bool{}
 	for i := range edits {
-		edited[image.Addr{Section: edits[i].Section, Offset: edits[i].Mark}] = true
+		disabled[image.Addr{Section: edits[i].Section, Offset: edits[i].Mark}] = true
 	}
-	return edited, err
+	return disabled, err
 }

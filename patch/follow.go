@@ -70,7 +70,7 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) e
 	return nil
 }
 
-// follow returns what is known of a load. All those of a section are followed at once.
+// follow returns the sites that a load leads to. All loads of a section are followed at once.
 func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
 	if p.flow == nil {
 		code, err := p.Scan.code()
@@ -103,7 +103,7 @@ func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed
 	return p.followed[relocation{ref.Relocs.Index, ref.Index}], nil
 }
 
-// relocation is one of an object, by the index of its section and its own.
+// relocation names a relocation by the index of its section and its own index in that.
 type relocation struct{ section, index int }
 
 // code returns what leads into the text of the object.

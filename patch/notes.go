@@ -48,10 +48,10 @@ const longestNames = 8192
 
 // add writes the notes of probe calls in one text section, in each format that is wanted, and
 // returns what the section has to keep alive: notes and semaphores.
-func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []linkerset.SymbolRef, err error) {
+func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
 	if w.stapsdt != nil {
-		keep, err = w.stapsdt.Add(section, rela, len(sites), func(i int) (stapsdt.Probe, error) {
+		anchors, err = w.stapsdt.Add(section, rela, len(sites), func(i int) (stapsdt.Probe, error) {
 			d, err := w.describe(sites[i])
 			semaphore, _ := w.p.semaphores.symbol(sites[i].Stub.ID)
 			return stapsdt.Probe{
@@ -67,19 +67,19 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []link
 		if err != nil {
 			return nil, err
 		}
-		more, err := usdt.Add(w.sections, section, rela, notes)
+		usdtAnchors, err := usdt.Add(w.sections, section, rela, notes)
 		if err != nil {
 			return nil, err
 		}
-		keep = append(keep, more...)
+		anchors = append(anchors, usdtAnchors...)
 	}
 	for _, s := range sites {
 		sym, _ := w.p.semaphores.symbol(s.Stub.ID)
-		if ref := (linkerset.SymbolRef{Sym: sym}); sym != 0 && !slices.Contains(keep, ref) {
-			keep = append(keep, ref)
+		if ref := (linkerset.SymbolRef{Sym: sym}); sym != 0 && !slices.Contains(anchors, ref) {
+			anchors = append(anchors, ref)
 		}
 	}
-	return keep, nil
+	return anchors, nil
 }
 
 // description is what the notes of a site say about its probe.
@@ -146,7 +146,7 @@ func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]usd
 			return nil, err
 		}
 		if fault := w.unreadable(&d); fault != "" {
-			if !slices.ContainsFunc(w.hidden[fault], func(other *Stub) bool { return other.Name == s.Stub.Name }) {
+			if !slices.ContainsFunc(w.hidden[fault], func(hidden *Stub) bool { return hidden.Name == s.Stub.Name }) {
 				w.hidden[fault] = append(w.hidden[fault], s.Stub)
 			}
 			continue

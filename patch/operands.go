@@ -63,12 +63,12 @@ func (s *Scan) readEntries(sec int, rels []*elfreloc.RelocSection, found operand
 		return err
 	}
 	word := o.Encoding.Word()
-	most := len(data) / (word + 1)
+	maxEntries := len(data) / (word + 1)
 	var sites []elfreloc.Relocation
 	for _, rs := range rels {
 		err := o.EachRelocation(*rs, func(_ int, r elfreloc.Relocation) error {
-			if len(sites) == most {
-				return o.SectionError(rs.Index, fmt.Errorf("more than %d relocations of entries in %d bytes of %s", most, len(data), OperandsSection))
+			if len(sites) == maxEntries {
+				return o.SectionError(rs.Index, fmt.Errorf("more than %d relocations of entries in %d bytes of %s", maxEntries, len(data), OperandsSection))
 			}
 			sites = append(sites, r)
 			return nil

@@ -32,8 +32,8 @@ type Options struct {
 	Stapsdt bool
 	// AutoStapsdt sets Stapsdt for the objects of LinuxProgram, and for no others.
 	AutoStapsdt bool
-	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
-	// same forms.
+	// DTrace adds the notes by which DTrace for Linux finds sites, and gives the sites
+	// the same forms.
 	DTrace bool
 	// DOF, where it is not nil, has sites disabled for DTrace's object format, and nothing
 	// recorded: see Plan.DOFSites.

@@ -27,7 +27,7 @@ type Plan struct {
 
 	semaphores           *objectSemaphores // nil for none
 	loadsThroughRegister bool              // a site goes to the helper that loads a semaphore through a register
-	edited               bool              // dtrace -G has disabled sites, which are not among Sites
+	disabledByDTrace     bool              // dtrace -G has disabled sites, which are not among Sites
 
 	info    *probeInfo    // once probeInfo has made it
 	objects *ProbeObjects // once probeObjects has found them
@@ -99,13 +99,13 @@ func (p *planner) addCalls() error {
 	if p.operands, err = s.readOperands(); err != nil {
 		return err
 	}
-	edited, err := p.editedByDTrace()
+	disabled, err := p.sitesDisabledByDTrace()
 	if err != nil {
 		return err
 	}
-	p.edited = len(edited) > 0
+	p.disabledByDTrace = len(disabled) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !edited[ref.addr()] {
+		if ref := &s.Calls[i]; !disabled[ref.addr()] {
 			if err := p.addCall(ref); err != nil {
 				return err
 			}
@@ -135,9 +135,9 @@ func (p *planner) sumUp() {
 }
 
 // sortStable sorts stably what is mostly in order already: compilers write relocations so.
-func sortStable[T any](all []T, compare func(a, b T) int) {
-	if !slices.IsSortedFunc(all, compare) {
-		slices.SortStableFunc(all, compare)
+func sortStable[T any](entries []T, compare func(a, b T) int) {
+	if !slices.IsSortedFunc(entries, compare) {
+		slices.SortStableFunc(entries, compare)
 	}
 }
 

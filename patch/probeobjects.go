@@ -125,7 +125,7 @@ func trimNumber(name string, wanted map[string]bool) string {
 // choose returns the candidate for a function, nil where several files have one and
 // nothing tells which is its file.
 func (p *ProbeObjects) choose(function resolve.Function, candidates []localObject) *localObject {
-	file, known := 0, function.Symbol > 0 && function.Symbol < p.firstGlobal
+	file, hasFile := 0, function.Symbol > 0 && function.Symbol < p.firstGlobal
 	if n := sort.SearchInts(p.files, function.Symbol+1); n > 0 {
 		file = p.files[n-1]
 	}
@@ -136,7 +136,7 @@ func (p *ProbeObjects) choose(function resolve.Function, candidates []localObjec
 		if !c.global {
 			files[c.file] = true
 		}
-		sameFile := !known || c.global || c.file == file
+		sameFile := !hasFile || c.global || c.file == file
 		if ofFunction == nil && sameFile && c.isOf(function) {
 			ofFunction = c
 		}
@@ -147,7 +147,7 @@ func (p *ProbeObjects) choose(function resolve.Function, candidates []localObjec
 	switch {
 	case ofFunction != nil:
 		return ofFunction
-	case known && same != nil:
+	case hasFile && same != nil:
 		return same
 	case len(files) <= 1:
 		return &candidates[0]

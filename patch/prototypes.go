@@ -42,7 +42,7 @@ const maxLine = 1 << 16
 // known as an integer or a pointer; the name of a parameter stays behind it. file is the name of
 // what is read, for errors, which begin with it and the number of the line.
 func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
-	all, declared := Prototypes{}, map[string]int{} // in which line
+	prototypes, declared := Prototypes{}, map[string]int{} // in which line
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -59,12 +59,12 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 		if first, twice := declared[name]; twice {
 			return nil, fmt.Errorf("%s:%d: %q is declared in line %d already", file, n, name, first)
 		}
-		all[name], declared[name] = params, n
+		prototypes[name], declared[name] = params, n
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
 	}
-	return all, nil
+	return prototypes, nil
 }
 
 // parsePrototype divides a declaration into a name and the types of parameters.

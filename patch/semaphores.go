@@ -31,8 +31,8 @@ func (s Semaphores) String() string { return semaphoreNames[s] }
 
 // ParseSemaphores is the reverse of String.
 func ParseSemaphores(name string) (Semaphores, error) {
-	for s, known := range semaphoreNames {
-		if name == known {
+	for s, word := range semaphoreNames {
+		if name == word {
 			return Semaphores(s), nil
 		}
 	}
@@ -56,7 +56,7 @@ type objectSemaphores struct {
 	plan   *Plan
 	info   *probeInfo
 	guards map[string]string // by the id of a probe, the id of the guard that it shares
-	all    []*semaphore      // in the order in which they are met
+	list   []*semaphore      // in the order in which they are met
 	byID   map[string]*semaphore
 	byName map[string]*semaphore
 }
@@ -107,11 +107,11 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
-	named := id
+	semaphoreID := id
 	if guard := p.guards[id]; guard != "" {
-		named = guard
+		semaphoreID = guard
 	}
-	probe, err := p.info.probe(named)
+	probe, err := p.info.probe(semaphoreID)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
-		p.byName[name], p.all = s, append(p.all, s)
+		p.byName[name], p.list = s, append(p.list, s)
 	}
 	p.byID[id] = s
 	return s, nil
@@ -223,7 +223,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		return nil
 	}
 	w := stapsdt.NewSemaphores(e, p.plan.Scan.Machine)
-	for _, s := range p.all {
+	for _, s := range p.list {
 		var err error
 		sym := s.symbol
 		switch {
@@ -237,8 +237,8 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		if err != nil {
 			return err
 		}
-		for _, other := range s.duplicates {
-			e.RemoveSymbol(other, sym)
+		for _, duplicate := range s.duplicates {
+			e.RemoveSymbol(duplicate, sym)
 		}
 		s.added = sym
 	}
@@ -303,12 +303,12 @@ func guardsOfProbes(o *elfreloc.Object) (map[string]string, error) {
 func guardedPair(data []byte) (probe, guard string, size int, err error) {
 	var ids [2]string
 	for i := range ids {
-		text, rest, ended := bytes.Cut(data[size:], []byte{0})
+		text, after, ended := bytes.Cut(data[size:], []byte{0})
 		id, ok := bytes.CutPrefix(text, []byte("_"))
 		if !ended || !ok || len(id) == 0 {
 			return "", "", 0, errors.New(`want pairs of strings, each "_" and an id`)
 		}
-		ids[i], size = string(id), len(data)-len(rest)
+		ids[i], size = string(id), len(data)-len(after)
 	}
 	return ids[0], ids[1], size, nil
 }

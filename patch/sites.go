@@ -115,7 +115,7 @@ func (p *planner) sort() {
 	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
 }
 
-// refuse notes what is refused: once, where it is the whole object that does not fit.
+// refuse records a refusal. A refusal of the whole object is recorded once.
 func (p *planner) refuse(ref *Reference, err error) {
 	r, ok := errors.AsType[*arch.Refusal](err)
 	ofObject := ok && r.Object
@@ -166,7 +166,7 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 	return found, err
 }
 
-// textReader reads the text of sections, of which it keeps the last.
+// textReader reads the text of sections, and keeps the section that it read last.
 type textReader struct {
 	object     *elfreloc.Object
 	maps       map[int][]arch.Mapping // by section, of those that hold calls

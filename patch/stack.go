@@ -24,7 +24,8 @@ type stackChecks struct {
 	symbols   map[uint64]uint32    // of relocations of the section, by offset, once they are read
 }
 
-// check refuses a site with the text around it. A site that calls a helper does what it did.
+// check refuses a site whose disabled form does not suit the text around it. A site that calls a helper needs no
+// check: the helper does to the stack what the stub did.
 func (c *stackChecks) check(s *Scan, ref *Reference, change *arch.Change, t arch.Text) *arch.Refusal {
 	checker, ok := s.Machine.(arch.CallChecker)
 	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTest {
@@ -51,12 +52,12 @@ func (c *stackChecks) readRows() {
 			c.rows[s.Section] = append(c.rows[s.Section], unwind.Row{At: s.Value, Function: s.Value, End: s.Value + s.Size})
 		}
 	}
-	for _, all := range c.rows {
-		slices.SortStableFunc(all, func(a, b unwind.Row) int { return cmp.Compare(a.At, b.At) })
+	for _, sectionRows := range c.rows {
+		slices.SortStableFunc(sectionRows, func(a, b unwind.Row) int { return cmp.Compare(a.At, b.At) })
 	}
 }
 
-// frames are those of a section.
+// frames finds the stack frames of a section (arch.Frames).
 type frames struct {
 	*stackChecks
 	section int
@@ -150,14 +151,14 @@ func (f frames) Most(count func([]byte) int) int {
 	if f.maxCount != nil {
 		return *f.maxCount
 	}
-	most := 0
+	maxCount := 0
 	for section, rows := range f.rows {
 		for _, row := range rows {
 			if row.At == row.Function {
-				most = max(most, count(frames{f.stackChecks, section}.Code(arch.Frame{Function: row.Function, End: row.End})))
+				maxCount = max(maxCount, count(frames{f.stackChecks, section}.Code(arch.Frame{Function: row.Function, End: row.End})))
 			}
 		}
 	}
-	f.maxCount = &most
-	return most
+	f.maxCount = &maxCount
+	return maxCount
 }

@@ -182,10 +182,10 @@ func (a *Archive) takeTable(h header) (bool, error) {
 	if err != nil || !strings.HasPrefix(name, bsdIndex) {
 		return false, err
 	}
-	switch rest := strings.TrimSuffix(name[len(bsdIndex):], " SORTED"); rest {
+	switch variant := strings.TrimSuffix(name[len(bsdIndex):], " SORTED"); variant {
 	case "", "_64":
 		a.index = &index{
-			header: h.off, span: span{at, h.end}, bsd: true, wide: rest == "_64", sorted: strings.HasSuffix(name, " SORTED"),
+			header: h.off, span: span{at, h.end}, bsd: true, wide: variant == "_64", sorted: strings.HasSuffix(name, " SORTED"),
 		}
 		return true, nil
 	}

@@ -184,9 +184,9 @@ func (w *layout) header(off, contents, size int64) error {
 }
 
 func (a *Archive) setSize(header []byte, off, size int64) error {
-	const most = 9_999_999_999 // ten digits
-	if size > most {
-		return a.errorf(off, "would be %d bytes long, and a header has room for %d", size, int64(most))
+	const maxSize = 9_999_999_999 // ten digits
+	if size > maxSize {
+		return a.errorf(off, "would be %d bytes long, and a header has room for %d", size, int64(maxSize))
 	}
 	copy(header[sizeStart:sizeEnd], fmt.Sprintf("%-10d", size))
 	return nil
@@ -319,11 +319,11 @@ func (e *Edit) moveHeaders(entries []entry, size int64) error {
 		}
 		ends[i] = grows
 	}
-	last, by := uint64(0), int64(0) // a member's symbols stand together
+	last, growth := uint64(0), int64(0) // a member's symbols stand together
 	for i := range entries {
 		x := &entries[i]
 		if i > 0 && x.header == last {
-			x.header = uint64(int64(last) + by)
+			x.header = uint64(int64(last) + growth)
 			continue
 		}
 		if x.header < uint64(e.a.first) || x.header >= uint64(e.a.size) {
@@ -333,11 +333,11 @@ func (e *Edit) moveHeaders(entries []entry, size int64) error {
 		if !same && k > 0 && int64(x.header) < e.changes[k-1].Next {
 			return fmt.Errorf("says that %q is at offset %#x, within another member; run ranlib", x.name, x.header)
 		}
-		last, by = x.header, first
+		last, growth = x.header, first
 		if k > 0 {
-			by = ends[k-1]
+			growth = ends[k-1]
 		}
-		x.header = uint64(int64(x.header) + by)
+		x.header = uint64(int64(x.header) + growth)
 	}
 	return nil
 }

@@ -59,9 +59,9 @@ func (a *Archive) member(off int64) (*Member, error) {
 		return nil, a.errorf(off, "is the table %q, which belongs before all members", h.name)
 	}
 	m := &Member{Header: off, Size: h.size, Next: a.next(h)}
-	if rest, ok := strings.CutPrefix(h.name, "/"); ok {
+	if reference, ok := strings.CutPrefix(h.name, "/"); ok {
 		m.Start = off + headerSize
-		return m, a.longName(m, rest)
+		return m, a.longName(m, reference)
 	}
 	if m.Name, m.Start, err = a.bsdName(h); err != nil {
 		return nil, err

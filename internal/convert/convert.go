@@ -114,7 +114,7 @@ func (c *Converter) convertFile(path, target string, r *Result) error {
 	return c.convertObject(src, target, r)
 }
 
-// convertObject converts a file that is an object, or none.
+// convertObject converts a file that is no archive.
 func (c *Converter) convertObject(src *input.Source, target string, r *Result) error {
 	result := c.convertSource(src)
 	r.entry = result.entry

@@ -39,7 +39,7 @@ func (r *Result) warn(err error) {
 	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
-// addConversion takes in what became of a file or a member in memory, but for its error.
+// addConversion takes in the warnings and the entry of a conversion, but not its error.
 func (r *Result) addConversion(result *conversion) {
 	for _, err := range result.warnings {
 		r.warn(err)

@@ -15,8 +15,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// conversion is what becomes of a source in memory. Where there is an error, it is what
-// was known by then. Its output copies from the source, which has to be open.
+// conversion is the result of converting a source in memory. If err is set, the other fields hold what the steps
+// before the error have found. The output copies from the source, which has to be open.
 type conversion struct {
 	entry    *manifest.Object // nil where no manifest is wanted
 	object   *input.Object    // nil for another file

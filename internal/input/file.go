@@ -108,8 +108,8 @@ func Distinct(files []string) ([]string, error) {
 			}
 		}
 		path, base := filepath.Split(real)
-		directory, known := directories[path]
-		if !known {
+		directory, resolved := directories[path]
+		if !resolved {
 			var err error
 			if directory, err = paths.Real(path); err != nil { // it leads nowhere, and is compared as it is written
 				directory, err = paths.Absolute(path)
@@ -129,6 +129,6 @@ func Distinct(files []string) ([]string, error) {
 
 // SamePath reports whether two paths lead to the same name in the same directory.
 func SamePath(a, b string) (bool, error) {
-	both, err := Distinct([]string{a, b})
-	return len(both) == 1, err
+	distinct, err := Distinct([]string{a, b})
+	return len(distinct) == 1, err
 }

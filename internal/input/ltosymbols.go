@@ -32,7 +32,7 @@ func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
 		}
 		return symbols, err
 	}
-	var all []LTOSymbol
+	var symbols []LTOSymbol
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		if !strings.HasPrefix(sec.Name, ltoTable) && sec.Name != ".llvm.lto" {
@@ -46,31 +46,31 @@ func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
 		if sec.Name == ".llvm.lto" {
 			read = bitcodeSymbols
 		}
-		symbols, err := read(data)
+		table, err := read(data)
 		if err != nil {
 			return nil, o.SectionError(i, err)
 		}
-		all = append(all, symbols...)
+		symbols = append(symbols, table...)
 	}
-	return all, nil
+	return symbols, nil
 }
 
 // gccSymbols reads a table of GCC (lto-streamer-out.cc, write_symbol): for each symbol its
 // name and the name of its COMDAT group, each with a zero byte behind, a byte of its kind, of
 // its visibility, eight of its size, and four of its place.
-func gccSymbols(table []byte) (all []LTOSymbol, err error) {
+func gccSymbols(table []byte) (symbols []LTOSymbol, err error) {
 	const fixed = 1 + 1 + 8 + 4
 	for len(table) > 0 {
-		name, rest, ok := bytes.Cut(table, []byte{0})
-		_, rest, group := bytes.Cut(rest, []byte{0})
-		if !ok || !group || len(rest) < fixed {
+		name, fields, ok := bytes.Cut(table, []byte{0})
+		_, fields, group := bytes.Cut(fields, []byte{0})
+		if !ok || !group || len(fields) < fixed {
 			return nil, fmt.Errorf("its table of symbols is cut off")
 		}
 		const undefined, weakUndefined = 2, 3 // GCCPK_UNDEF, GCCPK_WEAKUNDEF
-		all = append(all, LTOSymbol{string(name), rest[0] != undefined && rest[0] != weakUndefined})
-		table = rest[fixed:]
+		symbols = append(symbols, LTOSymbol{string(name), fields[0] != undefined && fields[0] != weakUndefined})
+		table = fields[fixed:]
 	}
-	return all, nil
+	return symbols, nil
 }
 
 // LLVM bitcode (llvm.org/docs/BitCodeFormat.html) is a stream of bits with blocks. Behind the
@@ -118,7 +118,7 @@ func bitcodeSymbols(code []byte) ([]LTOSymbol, error) {
 
 // irSymbols reads the table: a header of words, the fourth pair of which tells where the symbols
 // are and how many, of six words each.
-func irSymbols(table, names []byte) (all []LTOSymbol, err error) {
+func irSymbols(table, names []byte) (list []LTOSymbol, err error) {
 	const (
 		// Behind the version, and pairs of the producer, the modules and the COMDAT groups.
 		symbols    = 4 * (1 + 2 + 2 + 2)
@@ -140,10 +140,10 @@ func irSymbols(table, names []byte) (all []LTOSymbol, err error) {
 		if at+size > uint64(len(names)) {
 			return nil, errBitcode
 		}
-		all = append(all, LTOSymbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
+		list = append(list, LTOSymbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
 		start += symbolSize
 	}
-	return all, nil
+	return list, nil
 }
 
 // bitReader reads a stream of bits, the lowest of each byte first.

@@ -179,18 +179,18 @@ func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error)
 		}
 	}
 	_, err := s.temp.Seek(gap, io.SeekStart)
-	return s, s.named(err)
+	return s, s.withTargetName(err)
 }
 
 // Add writes what follows what was added before.
 func (s *Stream) Add(extents []elfreloc.Extent) error {
 	out := output(extents)
 	s.size += out.Size
-	return s.named(writeOutput(s.temp.File, s.in, out))
+	return s.withTargetName(writeOutput(s.temp.File, s.in, out))
 }
 
 // named says of an error in writing the file what it was to become.
-func (s *Stream) named(err error) error {
+func (s *Stream) withTargetName(err error) error {
 	if s.target == "" {
 		return err
 	}
@@ -202,12 +202,12 @@ func (s *Stream) named(err error) error {
 func (s *Stream) Finish(begin []elfreloc.Extent) error {
 	out := output(begin)
 	if s.target == "" || out.Size != s.gap {
-		rest, err := input.Open(s.temp.Name())
+		written, err := input.Open(s.temp.Name())
 		if err != nil {
 			return err
 		}
-		defer rest.Close()
-		return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.size - s.gap})))
+		defer written.Close()
+		return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: written, Src: s.gap, Len: s.size - s.gap})))
 	}
 	_, err := s.temp.Seek(0, io.SeekStart)
 	if err == nil {
@@ -219,7 +219,7 @@ func (s *Stream) Finish(begin []elfreloc.Extent) error {
 	case err == nil:
 		err = s.temp.replaceTarget(s.target, s.in)
 	}
-	return s.named(err)
+	return s.withTargetName(err)
 }
 
 // Discard removes the file unless it has its name.

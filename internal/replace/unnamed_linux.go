@@ -20,11 +20,11 @@ func (w *Writer) createUnnamed(path string, size int64) (*os.File, error) {
 		return nil, &fs.PathError{Op: "convert", Path: path, Err: err}
 	}
 	w.TakeDescriptor(path, fd)
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "convert", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(own), "/proc/self/fd/"+strconv.Itoa(own)), nil
+	return os.NewFile(uintptr(duplicate), "/proc/self/fd/"+strconv.Itoa(duplicate)), nil
 }
 
 func openUnnamed(directory string, size int64) (fd int, err error) {
