@@ -54,9 +54,9 @@ type Frames interface {
 	// Callee returns the symbol that a relocation at an offset refers to, "" if there is none, and the
 	// code of the function that a branch whose operand is there goes to, nil if it is not known.
 	Callee(operand uint64) (symbol string, code []byte)
-	// Most returns the largest of the numbers that count returns for the code of the object's
+	// MaxCount returns the largest of the numbers that count returns for the code of the object's
 	// functions. All calls have the same count.
-	Most(count func(code []byte) int) int
+	MaxCount(count func(code []byte) int) int
 }
 
 // Frame is that of a function: its canonical address is a distance above a register.

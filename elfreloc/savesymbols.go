@@ -137,7 +137,7 @@ func (w *symbolWriter) put(index uint32, sym Symbol, name uint32) {
 	w.s.o.Encoding.putSymbol(w.table[int(index)*w.size:], raw)
 }
 
-// numbering maps the symbol indexes of an Edit to those of the new file.
+// numbering maps the symbol indexes of an Edit to the indexes of the new file.
 //
 // Local symbols come first in a symbol table, so a new local takes the slot of
 // the first global, which moves to a slot that a removed symbol has freed, or

@@ -144,11 +144,11 @@ func (c *coreFile) readFiles(desc []byte) error {
 	}
 	paths, numbers := desc[(2+3*count)*word:], map[string]uint64{}
 	for i := range count {
-		path, rest, ok := bytes.Cut(paths, []byte{0})
+		path, after, ok := bytes.Cut(paths, []byte{0})
 		if !ok {
 			return errors.New("a path has no end")
 		}
-		paths = rest
+		paths = after
 		start, end, offset := get(2+3*i), get(3+3*i), get(4+3*i)
 		if start >= end || len(c.maps) > 0 && start < c.maps[len(c.maps)-1].End || offset > 1<<62/unit {
 			return fmt.Errorf("a mapping at %#x makes no sense", start)

@@ -184,8 +184,8 @@ func (n *names) place(i int) (Addr, bool) {
 
 // lookup returns the names of an address, in the order of the object's table.
 func (n *names) lookup(o *elfreloc.Object, a Addr) ([]string, error) {
-	var all []string
-	for i := *n.head(a); i != 0 && len(all) < maxNames; i = n.next[i] {
+	var found []string
+	for i := *n.head(a); i != 0 && len(found) < maxNames; i = n.next[i] {
 		if at, _ := n.place(int(i)); at != a {
 			continue
 		}
@@ -196,9 +196,9 @@ func (n *names) lookup(o *elfreloc.Object, a Addr) ([]string, error) {
 		if n.left -= max(0, len(s.Name)-longName); n.left < 0 {
 			return nil, fileError(o, "more than %d MiB of long symbol names at the addresses of probes; they share their bytes", allLongNames>>20)
 		}
-		all = append(all, s.Name)
+		found = append(found, s.Name)
 	}
-	return all, nil
+	return found, nil
 }
 
 // isLabel recognises the names that say nothing to a reader: none, mapping symbols

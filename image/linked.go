@@ -210,9 +210,9 @@ func (l *Linked) Distance(a Addr) (Ref, error) { return plainDistance(l, a) }
 // linker script may have put it into another, or the headers are stripped: then
 // the symbols that linkers make of its name tell, if they are left.
 func (l *Linked) Arrays(name string) ([]Range, error) {
-	all, err := l.sectionArrays(name)
-	if err != nil || len(all) > 0 {
-		return all, err
+	arrays, err := l.sectionArrays(name)
+	if err != nil || len(arrays) > 0 {
+		return arrays, err
 	}
 	tables, err := l.tablesThatName("__start_" + name)
 	if err != nil {
@@ -227,7 +227,7 @@ func (l *Linked) Arrays(name string) ([]Range, error) {
 }
 
 func (l *Linked) sectionArrays(name string) ([]Range, error) {
-	var all []Range
+	var arrays []Range
 	for i := range l.o.Sections {
 		s := &l.o.Sections[i]
 		if s.Name != name || s.Size == 0 || s.Flags&elf.SHF_ALLOC == 0 {
@@ -239,15 +239,15 @@ func (l *Linked) sectionArrays(name string) ([]Range, error) {
 		if !l.inFile(s.Addr, s.Size) {
 			return nil, l.o.SectionError(i, fmt.Errorf("%#x bytes at %#x are not in the image", s.Size, s.Addr))
 		}
-		all = append(all, Range{name, Addr{Offset: s.Addr}, s.Size, s.Flags&elf.SHF_WRITE != 0})
+		arrays = append(arrays, Range{name, Addr{Offset: s.Addr}, s.Size, s.Flags&elf.SHF_WRITE != 0})
 	}
-	slices.SortStableFunc(all, func(a, b Range) int { return cmp.Compare(a.Start.Offset, b.Start.Offset) })
-	for i := 1; i < len(all); i++ {
-		if last := all[i-1]; all[i].Start.Offset-last.Start.Offset < last.Size {
-			return nil, l.errorAt(all[i].Start.Offset, "two sections %s overlap", name)
+	slices.SortStableFunc(arrays, func(a, b Range) int { return cmp.Compare(a.Start.Offset, b.Start.Offset) })
+	for i := 1; i < len(arrays); i++ {
+		if last := arrays[i-1]; arrays[i].Start.Offset-last.Start.Offset < last.Size {
+			return nil, l.errorAt(arrays[i].Start.Offset, "two sections %s overlap", name)
 		}
 	}
-	return all, nil
+	return arrays, nil
 }
 
 // tablesThatName lists the symbol tables that may hold a name: .symtab, then

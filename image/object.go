@@ -112,27 +112,27 @@ func (b *Object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, 
 	if !b.has(a.Section) {
 		return found, false, b.errorAt(a, "is in no section")
 	}
-	all, err := b.Relocations(a.Section)
+	relocs, err := b.Relocations(a.Section)
 	if err != nil {
 		return found, false, err
 	}
-	other, isField := b.m.Traits().Word, false // but a distance was wanted, or the other way round
+	foundType, isField := b.m.Traits().Word, false // but a distance was wanted, or the other way round
 	if want == fieldWord {
-		other = b.m.Traits().Relative[0].Type
+		foundType = b.m.Traits().Relative[0].Type
 	}
-	i := sort.Search(len(all), func(i int) bool { return all[i].Offset >= a.Offset })
-	for ; i < len(all) && all[i].Offset == a.Offset; i++ {
-		kind := b.kind(all[i].Type)
+	i := sort.Search(len(relocs), func(i int) bool { return relocs[i].Offset >= a.Offset })
+	for ; i < len(relocs) && relocs[i].Offset == a.Offset; i++ {
+		kind := b.kind(relocs[i].Type)
 		isField = isField || kind != fieldNone
 		switch kind {
 		case want:
-			return all[i], true, nil
+			return relocs[i], true, nil
 		case fieldOther:
-			other = all[i].Type
+			foundType = relocs[i].Type
 		}
 	}
 	if isField {
-		err = b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(other))
+		err = b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(foundType))
 	}
 	return found, false, err
 }
@@ -140,8 +140,8 @@ func (b *Object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, 
 // Relocations returns the relocations of a section, but for those that do nothing, sorted by
 // offset. They are not to be modified.
 func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
-	if all, ok := b.relocs[section]; ok {
-		return all, nil
+	if relocs, ok := b.relocs[section]; ok {
+		return relocs, nil
 	}
 	if b.tables == nil {
 		tables, err := b.o.RelocSections()
@@ -153,12 +153,12 @@ func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
 			b.tables[rs.Target] = append(b.tables[rs.Target], rs)
 		}
 	}
-	var all relocTable
+	var relocs relocTable
 	for _, rs := range b.tables[section] {
-		all = slices.Grow(all, rs.Len)
+		relocs = slices.Grow(relocs, rs.Len)
 		err := b.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 			if r.Type != b.m.Traits().None {
-				all = append(all, r)
+				relocs = append(relocs, r)
 			}
 			return nil
 		})
@@ -166,9 +166,9 @@ func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
 			return nil, err
 		}
 	}
-	all.sort()
-	b.relocs[section] = all
-	return all, nil
+	relocs.sort()
+	b.relocs[section] = relocs
+	return relocs, nil
 }
 
 // relocTable is sorted by offset. Most tools write it so, or nearly so.
@@ -222,7 +222,7 @@ func refTo(s elfreloc.Symbol, sym uint32, addend int64, relocatable bool) Ref {
 }
 
 func (b *Object) Arrays(name string) ([]Range, error) {
-	var all []Range
+	var found []Range
 	for i := range b.o.Sections {
 		s := &b.o.Sections[i]
 		if s.Name != name || s.Size == 0 || s.Flags&elf.SHF_ALLOC == 0 {
@@ -231,16 +231,16 @@ func (b *Object) Arrays(name string) ([]Range, error) {
 		if !s.InFile() {
 			return nil, b.o.SectionError(i, errNoContents)
 		}
-		all = append(all, Range{Name: name, Start: Addr{Section: i}, Size: s.Size, Writable: s.Flags&elf.SHF_WRITE != 0})
+		found = append(found, Range{Name: name, Start: Addr{Section: i}, Size: s.Size, Writable: s.Flags&elf.SHF_WRITE != 0})
 	}
-	if len(all) > 0 {
+	if len(found) > 0 {
 		// Else many sections of the same bytes would be records out of all
 		// proportion to the file.
 		if err := b.o.CheckOverlap(); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return found, nil
 }
 
 func (b *Object) SymbolsAt(a Addr) ([]string, error) {

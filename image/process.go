@@ -142,12 +142,12 @@ func (p *Process) errorAt(addr uint64, format string, args ...any) error {
 
 // Close closes the files of the process's modules, which cannot be used any more.
 func (p *Process) Close() error {
-	var all []error
+	var errs []error
 	for _, f := range p.files {
-		all = append(all, f.Close())
+		errs = append(errs, f.Close())
 	}
 	p.files = nil
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // processMemory is /proc/PID/mem. Once the process has ended, or has become
@@ -247,11 +247,11 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 	done, err := p.memory.ReadAt(b, int64(a.Offset))
 	switch {
 	case errors.Is(err, errNotDumped):
-		rest, err := p.unwritten(a.Add(uint64(done)), n-uint64(done))
+		unwritten, err := p.unwritten(a.Add(uint64(done)), n-uint64(done))
 		if err != nil {
 			return nil, err
 		}
-		copy(b[done:], rest)
+		copy(b[done:], unwritten)
 		return b, nil
 	case errors.Is(err, errEnded):
 		return nil, p.error(errEnded)
@@ -270,15 +270,15 @@ func (p *Process) Distance(a Addr) (Ref, error) { return plainDistance(p, a) }
 
 // Arrays finds those of all modules for the machine of the process.
 func (p *Process) Arrays(name string) ([]Range, error) {
-	var all []Range
+	var arrays []Range
 	for _, m := range p.Modules {
 		found, err := p.ModuleArrays(m, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		arrays = append(arrays, found...)
 	}
-	return all, nil
+	return arrays, nil
 }
 
 // ModuleArrays finds those of one module, so that the others are not lost if it
@@ -287,14 +287,14 @@ func (p *Process) ModuleArrays(m *Module, name string) ([]Range, error) {
 	if m.Image == nil || m.Image.Machine() != p.Machine() || m.Image.Encoding() != p.Encoding() {
 		return nil, nil
 	}
-	all, err := m.Image.Arrays(name)
+	arrays, err := m.Image.Arrays(name)
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		all[i].Start.Offset += m.Base
+	for i := range arrays {
+		arrays[i].Start.Offset += m.Base
 	}
-	return all, nil
+	return arrays, nil
 }
 
 func (p *Process) SymbolsAt(a Addr) ([]string, error) {
@@ -330,15 +330,15 @@ const deleted = " (deleted)"
 
 // parseMaps reads /proc/PID/maps, which is sorted by address.
 func parseMaps(text string) ([]Mapping, error) {
-	var all []Mapping
+	var mappings []Mapping
 	for line := range strings.Lines(text) {
 		m, ok := parseMapping(strings.TrimSuffix(line, "\n"))
-		if !ok || len(all) > 0 && m.Start < all[len(all)-1].End {
+		if !ok || len(mappings) > 0 && m.Start < mappings[len(mappings)-1].End {
 			return nil, fmt.Errorf("the line %q of its memory map makes no sense", line)
 		}
-		all = append(all, m)
+		mappings = append(mappings, m)
 	}
-	return all, nil
+	return mappings, nil
 }
 
 // parseMapping reads one line:
@@ -398,8 +398,8 @@ func MappedCode(pid int) ([]string, error) {
 		return nil, p.error(err)
 	}
 	root := ""
-	if own, err := os.Stat("/"); err == nil {
-		if info, err := os.Stat(p.dir + "/root/"); err == nil && !os.SameFile(own, info) {
+	if ownRoot, err := os.Stat("/"); err == nil {
+		if info, err := os.Stat(p.dir + "/root/"); err == nil && !os.SameFile(ownRoot, info) {
 			root = p.dir + "/root"
 		}
 	}

@@ -98,8 +98,8 @@ func (l Layout) beginsWithProbe(sec *elfreloc.Section) bool {
 	return false
 }
 
-// madeWith returns the command-line flags that make record sections like one, ""
-// for those of l itself.
+// madeWith returns the command-line flags that make record sections like sec, or ""
+// if l makes it. ok is false if sec is no record section.
 func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 	if _, ok := l.IsRecordSection(sec); ok {
 		return "", true

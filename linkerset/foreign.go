@@ -15,7 +15,7 @@ import (
 )
 
 // ForeignLayouts finds the layouts of records that an object or an image holds in sections whose
-// names derive from other names than those of the known layouts, in the order of the
+// names derive from none of the names of layouts, in the order of the
 // sections. A section counts if all that it holds reads as records, and code of an object
 // keeps it alive or the symbols of all of its probe objects begin with one of the prefixes.
 // Errors are of type *elfreloc.Error.

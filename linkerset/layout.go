@@ -126,7 +126,7 @@ func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 // All lists the layouts that derive from a name, the wanted one first.
 func (l Layout) All() []Layout {
 	formats := Formats()
-	layouts := append(make([]Layout, 0, 2*len(formats)), l) // with room for those of Candidates
+	layouts := append(make([]Layout, 0, 2*len(formats)), l) // with room for Candidates to append
 	for _, f := range formats {
 		if f != l.Format {
 			layouts = append(layouts, Layout{f, l.Name})
@@ -253,8 +253,8 @@ func describe(name string, entry []Field, label string, word int) Array {
 // writable reports whether records stand in a section that may be written to.
 func (l Layout) writable() bool { return flagsOf(formats[l.Format].record)&elf.SHF_WRITE != 0 }
 
-// flagsOf returns those of a section of entries: a loader relocates addresses in their
-// place, and never distances within a module.
+// flagsOf returns the flags of a section of entries: a loader relocates addresses, so their section is writable;
+// distances within a module are constant.
 func flagsOf(entry []Field) elf.SectionFlag {
 	if entry[0].Distance {
 		return elf.SHF_ALLOC

@@ -41,8 +41,7 @@ func (p *Probes) field(at image.Addr, words uint64) image.Addr { return at.Add(w
 // maxString bounds the strings that are read, in bytes.
 const maxString = 4096
 
-// providerPrefix is what the names of provider objects begin with, before that of the
-// provider (SDT_PROVIDER_DEFINE).
+// providerPrefix begins the names of provider objects. The provider's name follows (SDT_PROVIDER_DEFINE).
 const providerPrefix = "sdt_provider_"
 
 // follow fills in what a struct sdt_probe says. An object that is none, or that

@@ -28,7 +28,7 @@ import (
 // DOF has sites disabled as `dtrace -G` disables them. There are no records then, no
 // notes and no semaphores.
 type DOF struct {
-	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
+	// Visibility is the visibility of functions' aliases: STV_HIDDEN, or a value of the system's own.
 	Visibility byte
 	// Directory is the directory from which absolute paths of objects count for the numbers of
 	// aliases, so that these are the same wherever a tree is built. "" takes whole paths.

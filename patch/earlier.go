@@ -154,7 +154,7 @@ func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error
 		return err
 	}
 	for i := range notes {
-		// Notes without a record are those of other macros, which no conversion changes.
+		// Notes without a record come from other macros. No conversion changes them.
 		if n := &notes[i]; recorded[n.Site.Addr] && (n.Semaphore.Null() || n.Semaphore.Undefined) {
 			return earlierError(o, "without --semaphores=all")
 		}

@@ -145,8 +145,8 @@ func (s *Scan) code() (arch.ObjectCode, error) {
 	return code, nil
 }
 
-// refs appends what the relocations of a section lead to: all of those of text, and of
-// others the wanted.
+// refs appends the targets of the relocations of a section: all of them in text, and in other sections those against
+// wanted symbols.
 func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, wanted []bool) ([]arch.CodeRef, error) {
 	target := &s.Object.Sections[rs.Target]
 	text := target.Executable()

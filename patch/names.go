@@ -96,7 +96,7 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 	return 0, "", false
 }
 
-// IsStub reports whether a name is that of a stub.
+// IsStub reports whether a name is the name of a stub.
 func (n Names) IsStub(name string) bool {
 	_, _, ok := n.Match(name)
 	return ok

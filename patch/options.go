@@ -116,8 +116,8 @@ func TargetOf(o *elfreloc.Object) Target {
 	return LinuxProgram
 }
 
-// callsKernelThunk reports whether code returns through a function that another object defines
-// (-mfunction-return=thunk-extern), as that of kernels does.
+// callsKernelThunk reports whether code returns through a function that another object defines, as the code of kernels
+// does (-mfunction-return=thunk-extern).
 func callsKernelThunk(o *elfreloc.Object) bool {
 	m := machines.Lookup(o.ABI())
 	if m == nil || m.Traits().ReturnThunk.Symbol == "" {

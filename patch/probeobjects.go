@@ -91,7 +91,7 @@ func (p *ProbeObjects) findLocals(syms *elfreloc.Symbols, wanted map[string]bool
 	}
 }
 
-// addLocal adds a symbol if its name is that of a wanted probe object.
+// addLocal adds a symbol if it has the name of a wanted probe object.
 func (p *ProbeObjects) addLocal(l localObject, s elfreloc.Symbol, wanted map[string]bool) {
 	if !s.Defined() || s.Type == elf.STT_FUNC {
 		return

@@ -115,7 +115,7 @@ func splitParameters(list string) ([]string, error) {
 	return params, nil
 }
 
-// isName reports whether a name may be that of a function.
+// isName reports whether a word may name a function.
 func isName(name string) bool {
 	for i, c := range name {
 		letter := c == '_' || c == '$' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80

@@ -222,7 +222,7 @@ func (s *Scan) Unsupported() error {
 }
 
 // maxAttributes is the size of the largest build attributes in bytes. They are read for each
-// site, and those of compilers have some 50 bytes.
+// site, and compilers write some 50 bytes.
 const maxAttributes = 4096
 
 // attributes returns the object's build attributes, where sites depend on them.

@@ -164,7 +164,7 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, hasName bool) error
 	return nil
 }
 
-// misuse says what keeps a symbol from being that of a semaphore, "" for nothing.
+// misuse says what keeps a symbol from being a semaphore, "" for nothing.
 func (p *objectSemaphores) misuse(s *semaphore, i uint32, sym *elfreloc.Symbol) string {
 	switch {
 	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.plan.Scan.Object.Sections[sym.Section].Executable():

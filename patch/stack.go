@@ -20,7 +20,7 @@ type stackChecks struct {
 	checkSite func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
 	rows      map[int][]unwind.Row // by section, once they are read
 	bytesRead uint64               // bytes of functions that were looked at
-	maxCount  *int                 // what Most found
+	maxCount  *int                 // what MaxCount found
 	symbols   map[uint64]uint32    // of relocations of the section, by offset, once they are read
 }
 
@@ -147,7 +147,7 @@ func (f frames) readSymbols() error {
 	return err
 }
 
-func (f frames) Most(count func([]byte) int) int {
+func (f frames) MaxCount(count func([]byte) int) int {
 	if f.maxCount != nil {
 		return *f.maxCount
 	}

@@ -58,10 +58,10 @@ func trimClones(name string, golang bool) string {
 // when it makes them unique: f(int) is _ZL1fi then. In C++ the name is what the
 // source has too, without its parameters.
 func unmangleStatic(name string) string {
-	rest, ok := strings.CutPrefix(name, "_ZL")
-	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-	if n, err := strconv.Atoi(rest[:digits]); ok && err == nil && n > 0 && n <= len(rest)-digits {
-		return rest[digits:][:n]
+	encoded, ok := strings.CutPrefix(name, "_ZL")
+	digits := len(encoded) - len(strings.TrimLeft(encoded, "0123456789"))
+	if n, err := strconv.Atoi(encoded[:digits]); ok && err == nil && n > 0 && n <= len(encoded)-digits {
+		return encoded[digits:][:n]
 	}
 	return name
 }

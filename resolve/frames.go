@@ -45,8 +45,8 @@ func (k frameKind) endsUnknown() bool { return k != frameWhole }
 func readUnnamed(o *elfreloc.Object, conventions arch.Conventions) ([]frame, error) {
 	frames, err := readFrames(o)
 	if conventions.UnwindIndex != 0 {
-		more, moreErr := readIndex(o, conventions)
-		frames, err = append(frames, more...), errors.Join(err, moreErr)
+		indexed, moreErr := readIndex(o, conventions)
+		frames, err = append(frames, indexed...), errors.Join(err, moreErr)
 	}
 	d, moreErr := readDescriptors(o, conventions)
 	return append(frames, d.frames()...), errors.Join(err, moreErr)

@@ -100,13 +100,13 @@ func (o *Options) warn(err error) {
 // goroutines. The first address of an image that no symbol holds makes it read
 // .eh_frame, for which the image has to be open still.
 type Table struct {
-	from      Source
-	symbols   *elfreloc.Symbols
-	named     spans         // by symbols
-	unwound   func() *spans // by unwind tables and descriptors; reads them once
-	files     []uint32      // the STT_FILE symbols, ascending
-	golang    bool          // see fold
-	debugPath string
+	from        Source
+	symbols     *elfreloc.Symbols
+	symbolSpans spans         // by symbols
+	unwound     func() *spans // by unwind tables and descriptors; reads them once
+	files       []uint32      // the STT_FILE symbols, ascending
+	golang      bool          // see fold
+	debugPath   string
 }
 
 // New makes the table of an object or image. It reads all of the symbols, and keeps
@@ -136,7 +136,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 		func() error { t.useDebugFile(o, code, &opts); return nil },
 		func() error { return t.useDynsym(o, code, &opts) },
 	} {
-		if err := use(); err != nil || t.named.len() > 0 {
+		if err := use(); err != nil || t.symbolSpans.len() > 0 {
 			return t, err
 		}
 	}
@@ -192,12 +192,12 @@ func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, opts *Options)
 	if mini == nil {
 		return t.use(o, syms, Dynsym, code)
 	}
-	more, err := mini.Symbols()
+	miniSymbols, err := mini.Symbols()
 	if err != nil {
 		opts.warn(err)
 		return t.use(o, syms, Dynsym, code)
 	}
-	return t.use(o, syms.Join(more), Mini, code)
+	return t.use(o, syms.Join(miniSymbols), Mini, code)
 }
 
 // use makes the table of a symbol table.
@@ -211,7 +211,7 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 	}
 	t.from, t.symbols, t.files = from, syms, c.files
 	c.sort()
-	t.named = makeSpans(code, c.entries)
+	t.symbolSpans = makeSpans(code, c.entries)
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (t *Table) DebugFile() string { return t.debugPath }
 // Lookup returns the innermost function that holds offset off of a section, or of
 // an image, where the section is 0, the address off. false means that none does.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
-	e := t.named.find(section, off)
+	e := t.symbolSpans.find(section, off)
 	if e != nil && e.size == 0 {
 		return t.unsized(e, section, off)
 	}
@@ -243,7 +243,7 @@ func (t *Table) findUnwound(section int, off uint64) *entry {
 	if e == nil || !e.frame.endsUnknown() {
 		return e
 	}
-	if symbol := t.named.at(e.code, e.start); symbol != nil && symbol.size > 0 {
+	if symbol := t.symbolSpans.at(e.code, e.start); symbol != nil && symbol.size > 0 {
 		return nil
 	}
 	return e
@@ -266,8 +266,8 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 		return f, true
 	}
 	// Another function begins behind the symbol, or the symbol is a label in another.
-	if other := t.named.at(u.code, u.start); other != nil {
-		return t.function(other, section), true
+	if function := t.symbolSpans.at(u.code, u.start); function != nil {
+		return t.function(function, section), true
 	}
 	return unnamed(u, section), true
 }
@@ -329,7 +329,7 @@ func (t *Table) SourceFile(f Function) string {
 
 // From returns where the table's symbols come from; EhFrame when it has none.
 func (t *Table) From() Source {
-	if t.named.len() == 0 {
+	if t.symbolSpans.len() == 0 {
 		return EhFrame
 	}
 	return t.from
@@ -338,13 +338,13 @@ func (t *Table) From() Source {
 // Named returns the functions of the symbols whose names are wanted, by section and
 // start: all of them, aliases too. wanted is called with each raw name.
 func (t *Table) Named(wanted func(name string) bool) []Function {
-	var all []Function
-	for i := range t.named.entries {
-		e := &t.named.entries[i]
+	var functions []Function
+	for i := range t.symbolSpans.entries {
+		e := &t.symbolSpans.entries[i]
 		raw := t.name(e)
 		if wanted(raw) {
-			all = append(all, t.function(e, t.named.code[e.code].Section))
+			functions = append(functions, t.function(e, t.symbolSpans.code[e.code].Section))
 		}
 	}
-	return all
+	return functions
 }

@@ -15,11 +15,11 @@ import (
 // direct jumps go, what has a symbol, and whose address is taken, in code or in data.
 // Where it cannot tell which places are, all are that come into question.
 type flow struct {
-	code  arch.ObjectCode
-	runs  []uint64         // by Refs: where the array begins that a relocation is in
-	into  map[int][]int    // the Refs to a text section
-	of    map[int][]int    // the Refs in a text section
-	bases map[int][]uint64 // what code refers to in sections of data, sorted
+	code   arch.ObjectCode
+	runs   []uint64         // by Refs: where the array begins that a relocation is in
+	into   map[int][]int    // the Refs to a text section
+	refsIn map[int][]int    // the Refs in a text section
+	bases  map[int][]uint64 // what code refers to in sections of data, sorted
 
 	section int // of what follows
 	ready   bool
@@ -33,12 +33,12 @@ type flow struct {
 	spread  spread
 	work    int // instructions that were followed, of all sections
 
-	other     arch.Text // of section otherFrom: of another section that refers to this one
+	otherText arch.Text // of section otherFrom: of another section that refers to this one
 	otherFrom int
 }
 
 func newFlow(c arch.ObjectCode) *flow {
-	f := &flow{code: c, runs: make([]uint64, len(c.Refs)), into: map[int][]int{}, of: map[int][]int{}, bases: map[int][]uint64{}}
+	f := &flow{code: c, runs: make([]uint64, len(c.Refs)), into: map[int][]int{}, refsIn: map[int][]int{}, bases: map[int][]uint64{}}
 	for i, r := range c.Refs {
 		f.runs[i] = r.Offset
 		if i > 0 {
@@ -52,9 +52,9 @@ func newFlow(c arch.ObjectCode) *flow {
 		if !r.Code {
 			continue
 		}
-		f.of[r.Section] = append(f.of[r.Section], i)
+		f.refsIn[r.Section] = append(f.refsIn[r.Section], i)
 		if r.To.Section > 0 {
-			f.bases[r.To.Section] = append(f.bases[r.To.Section], reached(r))
+			f.bases[r.To.Section] = append(f.bases[r.To.Section], refTarget(r))
 		}
 	}
 	for section, b := range f.bases {
@@ -73,9 +73,9 @@ func wordOf(typ uint32) uint64 {
 	return 4
 }
 
-// reached returns the offset that a relocation of code leads to, in the section of its
+// refTarget returns the offset that a relocation of code leads to, in the section of its
 // symbol.
-func reached(r arch.CodeRef) uint64 {
+func refTarget(r arch.CodeRef) uint64 {
 	at := r.To.Offset + uint64(r.Addend)
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
@@ -104,7 +104,7 @@ func (f *flow) prepare(section int) (err error) {
 	f.section, f.labels = section, map[uint64]bool{}
 	f.fields, f.taken, f.entries, f.guesses = newBitmap(size), newBitmap(size), newBitmap(size), newBitmap(size)
 	f.addSymbols()
-	for _, i := range f.of[section] {
+	for _, i := range f.refsIn[section] {
 		r := &f.code.Refs[i]
 		f.fields.add(r.Offset)
 		switch elf.R_X86_64(r.Type) {
@@ -175,13 +175,13 @@ func (f *flow) addRef(i int) error {
 			return err
 		}
 		if site, _ := mode.DecodeDirect(text, r.Relocation); site.Code == nil {
-			f.take(reached(r)) // by another instruction than a call or a jump
+			f.take(refTarget(r)) // by another instruction than a call or a jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:
 	default:
-		f.take(reached(r))
+		f.take(refTarget(r))
 	}
-	f.entries.add(reached(r))
+	f.entries.add(refTarget(r))
 	return nil
 }
 
@@ -195,9 +195,9 @@ func (f *flow) textOf(section int) (arch.Text, error) {
 		if err != nil {
 			return text, err
 		}
-		f.other, f.otherFrom = text, section
+		f.otherText, f.otherFrom = text, section
 	}
-	return f.other, nil
+	return f.otherText, nil
 }
 
 // mostBases is how many beginnings of tables are looked at in one array.

@@ -65,10 +65,10 @@ func (machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
 // load is an instruction that loads something of a stub into a register.
 type load struct {
 	arch.Site
-	to   reg
-	what value
-	of   int // the index of its relocation
-	stub int
+	to    reg
+	what  value
+	reloc int // the index of its relocation
+	stub  int
 }
 
 // loadOf returns the load that a relocation belongs to, or why there is none.
@@ -118,7 +118,7 @@ func (f *flow) Follow(section int, loads []arch.StubLoad) ([]arch.Followed, erro
 	var found []load
 	for i, l := range loads {
 		ld, refused := loadOf(f.text, l)
-		ld.of, ld.stub = i, l.Stub
+		ld.reloc, ld.stub = i, l.Stub
 		out[i] = arch.Followed{Load: ld.Site, Refused: refused}
 		if refused == nil {
 			found = append(found, ld)
@@ -149,16 +149,16 @@ func (f *flow) around(off uint64) (start, end uint64) {
 }
 
 // followFunction follows the loads of one function, those of each stub together.
-func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.StubLoad, out []arch.Followed) {
-	slices.SortStableFunc(all, func(a, b load) int { return a.stub - b.stub })
+func (f *flow) followFunction(start, end uint64, functionLoads []load, relocs []arch.StubLoad, out []arch.Followed) {
+	slices.SortStableFunc(functionLoads, func(a, b load) int { return a.stub - b.stub })
 	fn, why := f.decode(start, end)
-	for len(all) > 0 {
+	for len(functionLoads) > 0 {
 		n := 1
-		for n < len(all) && all[n].stub == all[0].stub {
+		for n < len(functionLoads) && functionLoads[n].stub == functionLoads[0].stub {
 			n++
 		}
-		loads := all[:n]
-		all = all[n:]
+		loads := functionLoads[:n]
+		functionLoads = functionLoads[n:]
 		var sites []arch.Site
 		if f.work += len(fn.insts); why == "" && f.work > maxWork {
 			why = "in one of too many functions"
@@ -169,10 +169,10 @@ func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.StubL
 		}
 		for _, l := range loads {
 			if refusal != "" {
-				out[l.of].Refused = refuseLoad(f.text, relocs[l.of].Relocation, refusal)
+				out[l.reloc].Refused = refuseLoad(f.text, relocs[l.reloc].Relocation, refusal)
 			}
 		}
-		out[loads[0].of].Sites = sites
+		out[loads[0].reloc].Sites = sites
 	}
 }
 

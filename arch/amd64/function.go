@@ -75,10 +75,10 @@ type analysis struct {
 	loads  map[uint64]*load // by offset
 	before []state          // each instruction
 	work   []int            // the instructions whose state has changed
-	// other is the state of what is reached in ways that cannot be followed: from the
+	// unfollowed is the state of instructions that are reached in ways that cannot be followed: from the
 	// outside, by indirect jumps and by unwinders. seeds are these instructions.
-	other state
-	seeds []int
+	unfollowed state
+	seeds      []int
 	// written are the registers that the function changes, once changed has found them.
 	written uint16
 }
@@ -86,11 +86,11 @@ type analysis struct {
 // follow finds the calls that loads of one stub reach. why tells what keeps them from being
 // disabled.
 func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
-	a := &analysis{function: fn, loads: map[uint64]*load{}, before: make([]state, len(fn.insts)), other: state{reached: true}}
+	a := &analysis{function: fn, loads: map[uint64]*load{}, before: make([]state, len(fn.insts)), unfollowed: state{isReachable: true}}
 	for i := range loads {
 		a.loads[loads[i].Offset] = &loads[i]
 	}
-	a.join(0, &state{reached: true}) // with the values of any caller
+	a.join(0, &state{isReachable: true}) // with the values of any caller
 	for i := range fn.insts {
 		in := &fn.insts[i]
 		if fn.flow.entries.any(in.at+1, in.at+uint64(in.n)) {
@@ -106,8 +106,8 @@ func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
 		}
 	}
 	for next := 0; ; next++ {
-		a.settle()
-		for next < len(fn.insts) && (a.before[next].reached || fn.insts[next].padding) {
+		a.untilStable()
+		for next < len(fn.insts) && (a.before[next].isReachable || fn.insts[next].padding) {
 			next++
 		}
 		if next == len(fn.insts) {
@@ -120,7 +120,7 @@ func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
 
 func (a *analysis) seed(i int) {
 	a.seeds = append(a.seeds, i)
-	a.join(i, &a.other)
+	a.join(i, &a.unfollowed)
 }
 
 func (a *analysis) join(i int, s *state) {
@@ -129,8 +129,8 @@ func (a *analysis) join(i int, s *state) {
 	}
 }
 
-// settle goes on until no state changes.
-func (a *analysis) settle() {
+// untilStable executes instructions until no state changes.
+func (a *analysis) untilStable() {
 	for len(a.work) > 0 {
 		i := a.work[len(a.work)-1]
 		a.work = a.work[:len(a.work)-1]
@@ -139,10 +139,10 @@ func (a *analysis) settle() {
 		if in.jump >= 0 {
 			a.join(in.jump, &s)
 		}
-		if escapes := a.escapes(in, &s); escapes&^a.other.may != 0 {
-			a.other.may |= escapes
+		if escapes := a.escapes(in, &s); escapes&^a.unfollowed.may != 0 {
+			a.unfollowed.may |= escapes
 			for _, seed := range a.seeds {
-				a.join(seed, &a.other)
+				a.join(seed, &a.unfollowed)
 			}
 		}
 		if !ends(in.Op) && i+1 < len(a.insts) {
@@ -167,12 +167,12 @@ func (a *analysis) escapes(in *instruction, s *state) uint16 {
 // sites returns the calls of the stub, sorted.
 func (a *analysis) sites() (sites []arch.Site, why string) {
 	// Code that other code jumps to may be a landing pad, too, and this is not seen.
-	if a.flow.code.LandingPads && a.other.may&calleeSaved&a.changed() != 0 {
+	if a.flow.code.LandingPads && a.unfollowed.may&calleeSaved&a.changed() != 0 {
 		return nil, whyPads
 	}
 	for i := range a.insts {
 		in, s := &a.insts[i], &a.before[i]
-		if !s.reached {
+		if !s.isReachable {
 			continue // padding
 		}
 		if a.loads[in.at] != nil {
@@ -232,7 +232,7 @@ const whyPads = "through a register with other uses, in code with landing pads"
 func (a *analysis) checkPads(in *instruction, s *state) string {
 	switch {
 	case !a.flow.code.LandingPads:
-	case (in.Op == x86asm.CALL || in.Op == x86asm.JMP) && registersOf(in.Args[0])&calleeSaved&a.other.may != 0:
+	case (in.Op == x86asm.CALL || in.Op == x86asm.JMP) && registersOf(in.Args[0])&calleeSaved&a.unfollowed.may != 0:
 		return "which code after an exception may call"
 	case (in.copies() || s.makesAddress(in)) && registersOf(in.Args[1])&calleeSaved&s.may&a.changed() != 0:
 		return whyPads

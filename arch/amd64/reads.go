@@ -29,16 +29,16 @@ func (machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 // readsWord recognises the instructions that read a word, by the last byte of the opcode and the
 // three bits that extend it, and how many bytes of an immediate stand behind the
 // displacement where operands have 16 bits.
-func readsWord(op, more byte) (immediate uint64, ok bool) {
+func readsWord(op, extension byte) (immediate uint64, ok bool) {
 	switch op {
 	case 0xb7, 0xbf, 0x8b, 0x3b, 0x39, 0x85: // movzx, movsx, mov, cmp, cmp, test
 		return 0, true
 	case 0x83: // cmp $imm8
-		return 1, more == 7
+		return 1, extension == 7
 	case 0x81: // cmp $imm16
-		return 2, more == 7
+		return 2, extension == 7
 	case 0xf7: // test $imm16
-		return 2, more == 0
+		return 2, extension == 0
 	}
 	return 0, false
 }

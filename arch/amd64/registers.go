@@ -83,14 +83,14 @@ const (
 
 // state is what the registers hold of one stub at a place, whichever way led there.
 type state struct {
-	reached bool
-	must    [16]value // what each holds in any case
-	may     uint16    // those that hold something in some case
+	isReachable bool
+	must        [16]value // what each holds in any case
+	may         uint16    // those that hold something in some case
 }
 
 // join adds the state of another way, and reports whether that changes this one.
 func (s *state) join(o *state) (changed bool) {
-	if !s.reached {
+	if !s.isReachable {
 		*s = *o
 		return true
 	}
@@ -316,14 +316,14 @@ func implicit(op x86asm.Op) uint16 {
 	return 0
 }
 
-// implicit reports whether an instruction may have one of some registers that is not among
-// its operands.
-func (in *instruction) implicit(some uint16) bool {
+// implicit reports whether an instruction may use one of the registers without having it as an
+// operand.
+func (in *instruction) implicit(registers uint16) bool {
 	if slices.Contains(explicit, in.Op) || in.Op == x86asm.IMUL && in.Args[1] != nil || in.isVector() {
 		return false
 	}
 	regs := implicit(in.Op)
-	return regs == 0 || regs&some != 0
+	return regs == 0 || regs&registers != 0
 }
 
 // isVector reports whether an instruction is one of SSE, without other general registers

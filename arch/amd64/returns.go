@@ -48,11 +48,11 @@ func checkReturn(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
 		} else if slot {
 			return nil
 		}
-		by, follows := moves(&inst)
-		if !follows || moved+by < 0 {
+		growth, follows := moves(&inst)
+		if !follows || moved+growth < 0 {
 			return nil // a push takes the slot
 		}
-		moved += by
+		moved += growth
 		code = code[n:]
 	}
 	return nil
@@ -102,7 +102,7 @@ func isLocked(inst *x86asm.Inst) bool {
 
 // moves returns what an instruction adds to the stack pointer. follows is false if what is
 // executed next, or what the stack pointer is then, is not known.
-func moves(inst *x86asm.Inst) (by int64, follows bool) {
+func moves(inst *x86asm.Inst) (growth int64, follows bool) {
 	if _, jumps := inst.Args[0].(x86asm.Rel); jumps || ends(inst.Op) || inst.Op == x86asm.CALL {
 		return 0, false
 	}

@@ -29,23 +29,23 @@ func (o order) beforeT2(attributes []byte) string {
 	if len(attributes) == 0 || attributes[0] != 'A' {
 		return ""
 	}
-	for rest := attributes[1:]; ; {
-		vendor, more, ok := o.sized(rest, 0)
+	for sections := attributes[1:]; ; {
+		vendor, next, ok := o.sized(sections, 0)
 		if !ok {
 			return ""
 		}
-		rest = more
+		sections = next
 		name, subsections, _ := bytes.Cut(vendor, []byte{0})
 		for string(name) == "aeabi" && len(subsections) > 0 {
 			tag := subsections[0]
-			attributes, more, ok := o.sized(subsections, 1)
+			attributes, next, ok := o.sized(subsections, 1)
 			if !ok {
 				return ""
 			}
 			if arch, found := cpuArch(attributes); tag == tagFile && found {
 				return first[arch]
 			}
-			subsections = more
+			subsections = next
 		}
 	}
 }
@@ -80,11 +80,11 @@ func cpuArch(b []byte) (arch uint64, ok bool) {
 				continue
 			}
 		}
-		_, rest, found := bytes.Cut(b, []byte{0})
+		_, after, found := bytes.Cut(b, []byte{0})
 		if !found {
 			return 0, false
 		}
-		b = rest
+		b = after
 	}
 	return 0, false
 }

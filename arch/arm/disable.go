@@ -199,14 +199,14 @@ func disabledThumb(insn uint32, k arch.Kind) (arch.Form, bool) {
 }
 
 func disabledA32(insn uint32, k arch.Kind) (arch.Form, bool) {
-	rest := insn & anyCondition
+	unconditional := insn & anyCondition
 	switch {
 	case insn>>28 == never:
-	case k == arch.Probe && (rest == nop&anyCondition || rest == oldNop&anyCondition), k == arch.Enabled && rest == zero&anyCondition:
+	case k == arch.Probe && (unconditional == nop&anyCondition || unconditional == oldNop&anyCondition), k == arch.Enabled && unconditional == zero&anyCondition:
 		return arch.Call, true
 	case k == arch.Probe && insn == ret:
 		return arch.Tail, true
-	case k == arch.Probe && rest == ret&anyCondition:
+	case k == arch.Probe && unconditional == ret&anyCondition:
 		return arch.CondTail, true
 	}
 	return 0, false

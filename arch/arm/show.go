@@ -30,7 +30,7 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 	}
 	line := ""
 	if thumb>>16 != 0 {
-		line = shown[thumb]
+		line = fixedThumb[thumb]
 	}
 	if line == "" {
 		line = showA32(a32)
@@ -47,8 +47,8 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 // conditions are what instructions are called by theirs.
 var conditions = [...]string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", ""}
 
-// shown are the instructions of Thumb that are shown as they are, of one halfword or two.
-var shown = map[uint32]string{
+// fixedThumb are the texts of the Thumb instructions without operands that differ, of one halfword or two.
+var fixedThumb = map[uint32]string{
 	nopT: "nop", oldNopT: "nop", retT: "bx lr", movsT: "movs r0, #0", wideNop: "nop.w", zeroT: "mov.w r0, #0",
 }
 
@@ -60,7 +60,7 @@ var shownA32 = map[uint32]string{
 
 // showHalfword shows an instruction of Thumb of one halfword.
 func showHalfword(insn uint32, pc uint64) string {
-	if line, ok := shown[insn]; ok {
+	if line, ok := fixedThumb[insn]; ok {
 		return line
 	}
 	if insn>>12 == condT>>12 && insn>>8&0xf < always {

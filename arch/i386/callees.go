@@ -19,11 +19,11 @@ var variadic = []string{
 
 // isVariadic reports whether a symbol is one of these.
 func isVariadic(symbol string) bool {
-	if rest, ok := strings.CutPrefix(symbol, "__isoc99_"); ok {
-		symbol = rest
+	if plainName, ok := strings.CutPrefix(symbol, "__isoc99_"); ok {
+		symbol = plainName
 	}
-	if rest, ok := strings.CutPrefix(symbol, "__"); ok {
-		if name, fortified := strings.CutSuffix(rest, "_chk"); fortified {
+	if plainName, ok := strings.CutPrefix(symbol, "__"); ok {
+		if name, fortified := strings.CutSuffix(plainName, "_chk"); fortified {
 			symbol = name
 		}
 	}
@@ -40,9 +40,9 @@ func (f *function) learnCallees(frames arch.Frames) {
 		}
 		symbol, code := frames.Callee(f.start + uint64(in.at+in.Len-wordLen))
 		if isVariadic(symbol) {
-			in.pops, in.known = exactly(0), true
+			in.pops, in.popsKnown = exactly(0), true
 		} else if popped, returns := returned(decode(code)); returns {
-			in.pops, in.known = exactly(popped), true
+			in.pops, in.popsKnown = exactly(popped), true
 		}
 	}
 }

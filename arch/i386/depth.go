@@ -37,10 +37,10 @@ const maxWork = 1 << 24
 // instruction is one of a function.
 type instruction struct {
 	x86asm.Inst
-	at    int
-	jump  int      // the index of the instruction that it jumps to, -1 for none in the function
-	pops  interval // of a call, if its callee pops its arguments
-	known bool     // pops is what the callee's code says, or its name
+	at        int
+	jump      int      // the index of the instruction that it jumps to, -1 for none in the function
+	pops      interval // of a call, if its callee pops its arguments
+	popsKnown bool     // pops is what the callee's code says, or its name
 }
 
 // interval has numbers of bytes.
@@ -102,7 +102,7 @@ func decodeFunction(start uint64, code []byte, frames arch.Frames) function {
 		return f
 	}
 	for i := range f.insts {
-		if in := &f.insts[i]; in.Op == x86asm.CALL && !in.known {
+		if in := &f.insts[i]; in.Op == x86asm.CALL && !in.popsKnown {
 			in.pops.least = 0
 			if callerPops(f.insts, i) {
 				in.pops.most = 0
@@ -231,8 +231,8 @@ var anywhere = interval{aligned, -aligned}
 // depth is how far the stack pointer is above where it was at the function's start, before an
 // instruction, and the frame pointer once it is set.
 type depth struct {
-	reached, known bool
-	esp, ebp       interval
+	isReachable, isKnown bool
+	esp, ebp             interval
 }
 
 // execution follows a function on all its ways.
@@ -251,7 +251,7 @@ func isConsistent(insts []instruction, popping bool) bool {
 		return true
 	}
 	e := execution{insts: insts, popping: popping, before: make([]depth, len(insts))}
-	e.enter(0, depth{known: true})
+	e.enter(0, depth{isKnown: true})
 	visits := 0
 	for first := 0; ; {
 		for len(e.work) > 0 {
@@ -264,7 +264,7 @@ func isConsistent(insts []instruction, popping bool) bool {
 				return false
 			}
 		}
-		for first < len(insts) && (e.before[first].reached || insts[first].Op == x86asm.NOP) {
+		for first < len(insts) && (e.before[first].isReachable || insts[first].Op == x86asm.NOP) {
 			first++
 		}
 		if first == len(insts) {
@@ -277,14 +277,14 @@ func isConsistent(insts []instruction, popping bool) bool {
 // elsewhere returns the depth before code that no direct jump leads to: that of a jump through a
 // table, or in a landing pad any.
 func (e *execution) elsewhere() depth {
-	if e.indirect.reached {
+	if e.indirect.isReachable {
 		return e.indirect
 	}
-	return depth{known: true, esp: anywhere, ebp: anywhere}
+	return depth{isKnown: true, esp: anywhere, ebp: anywhere}
 }
 
 func (e *execution) enter(i int, d depth) {
-	d.reached = true
+	d.isReachable = true
 	e.before[i] = d
 	e.work = append(e.work, i)
 }
@@ -295,7 +295,7 @@ func (e *execution) step(i int) bool {
 	leaves := in.Op == x86asm.RET || in.Op == x86asm.JMP
 	if leaves && in.jump < 0 {
 		if _, direct := in.Args[0].(x86asm.Rel); in.Op == x86asm.RET || direct {
-			return !d.known || d.esp.least <= 0 && d.esp.most >= 0
+			return !d.isKnown || d.esp.least <= 0 && d.esp.most >= 0
 		}
 		e.indirect = d
 		return true
@@ -314,19 +314,19 @@ func (e *execution) step(i int) bool {
 // whether there is any such.
 func (e *execution) join(i int, d depth) bool {
 	old := e.before[i]
-	if !old.reached {
+	if !old.isReachable {
 		e.enter(i, d)
 		return true
 	}
-	if !old.known || !d.known {
+	if !old.isKnown || !d.isKnown {
 		return true
 	}
-	both := interval{max(old.esp.least, d.esp.least), min(old.esp.most, d.esp.most)}
-	if both != old.esp {
-		old.esp = both
+	common := interval{max(old.esp.least, d.esp.least), min(old.esp.most, d.esp.most)}
+	if common != old.esp {
+		old.esp = common
 		e.enter(i, old)
 	}
-	return both.least <= both.most
+	return common.least <= common.most
 }
 
 // isOwnAddress reports whether a call is of the next instruction, for its address.
@@ -348,7 +348,7 @@ func (d *depth) pass(in *instruction) {
 	case in.Op == x86asm.CALL:
 	case in.Op == x86asm.POP || in.Op == x86asm.POPFD:
 		d.esp = d.esp.plus(exactly(wordLen))
-		d.known = d.known && in.Args[0] != x86asm.ESP
+		d.isKnown = d.isKnown && in.Args[0] != x86asm.ESP
 	case isAdd:
 		d.esp = d.esp.plus(exactly(add))
 	case isSub:
@@ -356,16 +356,16 @@ func (d *depth) pass(in *instruction) {
 	case isLea && m.Base == x86asm.ESP:
 		d.esp = d.esp.plus(exactly(disp))
 	case isLea && m.Base == x86asm.EBP:
-		d.esp, d.known = d.ebp.plus(exactly(disp)), true
+		d.esp, d.isKnown = d.ebp.plus(exactly(disp)), true
 	case in.Op == x86asm.MOV && in.Args[0] == x86asm.EBP && in.Args[1] == x86asm.ESP:
 		d.ebp = d.esp
 	case in.Op == x86asm.MOV && in.Args[0] == x86asm.ESP && in.Args[1] == x86asm.EBP:
-		d.esp, d.known = d.ebp, true
+		d.esp, d.isKnown = d.ebp, true
 	case in.Op == x86asm.LEAVE:
-		d.esp, d.known = d.ebp.plus(exactly(wordLen)), true
+		d.esp, d.isKnown = d.ebp.plus(exactly(wordLen)), true
 	case in.Op == x86asm.AND && in.Args[0] == x86asm.ESP:
 		d.esp = exactly(aligned)
 	case in.Args[0] == x86asm.ESP && in.Op != x86asm.CMP && in.Op != x86asm.TEST:
-		d.known = false
+		d.isKnown = false
 	}
 }

@@ -70,7 +70,7 @@ func checkTail(s arch.Site, k arch.Kind, f *function, frames arch.Frames) *arch.
 
 // popsOwn reports whether functions of the object pop their arguments, more than C has them do.
 func popsOwn(frames arch.Frames) bool {
-	return hiddenLen < frames.Most(func(code []byte) int {
+	return hiddenLen < frames.MaxCount(func(code []byte) int {
 		popped, _ := returned(decode(code))
 		return popped
 	})

@@ -50,9 +50,9 @@ func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, err
 		return arch.Site{}, arch.Refuse("assemble with binutils 2.40 or later, or with clang",
 			"%s, of version 0 of the ABI of objects", Machine{}.RelocName(r.Type))
 	}
-	for _, other := range relocs[1:] {
-		if elf.R_LARCH(other.Type) != elf.R_LARCH_RELAX {
-			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(other.Type))
+	for _, paired := range relocs[1:] {
+		if elf.R_LARCH(paired.Type) != elf.R_LARCH_RELAX {
+			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(paired.Type))
 		}
 	}
 	switch elf.R_LARCH(r.Type) {

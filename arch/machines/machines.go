@@ -18,8 +18,8 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// all are the machines that probes can be disabled for, a line for each.
-var all = []arch.Machine{
+// supported are the machines that probes can be disabled for, a line for each.
+var supported = []arch.Machine{
 	amd64.Machine,
 	arm.Machine{},
 	arm64.Machine{},
@@ -32,17 +32,16 @@ var all = []arch.Machine{
 	s390x.Machine{},
 }
 
-// known are all, and the same machines in files of another byte order, where what is known
-// of them depends on it.
-var known = slices.Concat(all, arm.Others)
+// variants are the supported machines, and the variants of them that another byte order makes.
+var variants = slices.Concat(supported, arm.Others)
 
 // All returns the machines, for tests.
-func All() []arch.Machine { return all }
+func All() []arch.Machine { return supported }
 
 // Lookup returns the Machine for an object's ABI, or nil when there is none. ABIs of several
 // machines share an e_machine, as x32 does with that of x86-64.
 func Lookup(wanted elfreloc.ABI) arch.Machine {
-	for _, m := range known {
+	for _, m := range variants {
 		for _, abi := range m.Traits().ABIs {
 			if abi.Matches(wanted.Machine, wanted.Class, wanted.Data, wanted.Flags) {
 				return m
@@ -55,7 +54,7 @@ func Lookup(wanted elfreloc.ABI) arch.Machine {
 // Unsupported names what the header of an object says that Lookup has no Machine for, as far
 // as it matters: byte order and flags where another ABI of the same e_machine is known.
 func Unsupported(wanted elfreloc.ABI) string {
-	for _, m := range all {
+	for _, m := range supported {
 		for _, abi := range m.Traits().ABIs {
 			if abi.Machine == wanted.Machine && abi.Class == wanted.Class {
 				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", wanted.Machine, wanted.Class, wanted.Data, wanted.Flags)

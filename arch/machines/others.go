@@ -7,9 +7,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// others are machines of which no more is known than their conventions. One that gets
-// a directory of its own takes its line here along, to its Traits.
-var others = []struct {
+// conventionsOnly are machines whose conventions are known, and whose instructions are not. If one becomes a Machine,
+// its line moves to its Traits.
+var conventionsOnly = []struct {
 	arch.ABI
 	arch.Conventions
 }{
@@ -27,9 +27,9 @@ func Conventions(wanted elfreloc.ABI) arch.Conventions {
 	if m := Lookup(wanted); m != nil {
 		return m.Traits().Conventions
 	}
-	for i := range others {
-		if others[i].Matches(wanted.Machine, wanted.Class, wanted.Data, wanted.Flags) {
-			return others[i].Conventions
+	for i := range conventionsOnly {
+		if conventionsOnly[i].Matches(wanted.Machine, wanted.Class, wanted.Data, wanted.Flags) {
+			return conventionsOnly[i].Conventions
 		}
 	}
 	return arch.Conventions{}

@@ -44,7 +44,7 @@ func Target(name string) (abi elfreloc.ABI, ok bool) {
 }
 
 // OfClass returns the ABI of the family of a Target with addresses of another size.
-func OfClass(abi elfreloc.ABI, class elf.Class) (other elfreloc.ABI, ok bool) {
+func OfClass(abi elfreloc.ABI, class elf.Class) (sibling elfreloc.ABI, ok bool) {
 	if abi.Class == class {
 		return abi, true
 	}

@@ -81,7 +81,7 @@ func TestReadsOfAnyCode(t *testing.T) {
 	for i := range code {
 		code[i] = byte(random.Uint32())
 	}
-	for _, m := range all {
+	for _, m := range supported {
 		reader, ok := m.(arch.Reader)
 		if !ok {
 			continue

@@ -13,13 +13,13 @@ func (m Machine) Disassemble(code []byte, pc uint64) []string {
 	return out
 }
 
-// shown are instructions without operands that differ.
-var shown = map[uint32]string{
+// fixedText are the texts of instructions whose operands never differ.
+var fixedText = map[uint32]string{
 	insnNop: "nop", insnRet: "blr", insnMFLR0: "mflr r0", insnMFLR3: "mflr r3", insnMTLR0: "mtlr r0",
 }
 
 func show(insn uint32, pc uint64) string {
-	if text, ok := shown[insn]; ok {
+	if text, ok := fixedText[insn]; ok {
 		return text
 	}
 	op, first, second, displacement := dForm(insn)

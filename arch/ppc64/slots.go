@@ -81,8 +81,8 @@ func (m Machine) pair(code []byte) (distance uint64, ok bool) {
 	}
 	_, upper, _, high := dForm(m.insn(code))
 	_, base, low, ok := isLD(m.insn(code[insnLen:]))
-	if op, _, from, more := dForm(m.insn(code[insnLen:])); op == opADDI {
-		base, low, ok = from, more, true
+	if op, _, from, displacement := dForm(m.insn(code[insnLen:])); op == opADDI {
+		base, low, ok = from, displacement, true
 	}
 	return uint64(high<<16 + low), ok && base == upper
 }

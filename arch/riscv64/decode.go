@@ -28,9 +28,9 @@ const (
 // Decode recognises the call and tail pseudoinstructions, and marked nops.
 func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
-	for _, other := range relocs[1:] {
-		if elf.R_RISCV(other.Type) != elf.R_RISCV_RELAX {
-			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(other.Type))
+	for _, paired := range relocs[1:] {
+		if elf.R_RISCV(paired.Type) != elf.R_RISCV_RELAX {
+			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(paired.Type))
 		}
 	}
 	switch elf.R_RISCV(r.Type) {

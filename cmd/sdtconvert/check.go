@@ -141,38 +141,40 @@ func (p *program) checkFiles(f *flags, files []string) (found bool, err error) {
 }
 
 // checkOptions checks a command line that was parsed, and reads the files that its flags name.
-func (f *flags) checkOptions(files []string) (o check.Options, format report.Format, known report.Baseline, err error) {
+func (f *flags) checkOptions(files []string) (
+	o check.Options, format report.Format, baseline report.Baseline, err error,
+) {
 	f.files = files
 	if err = f.checkNames(); err != nil {
-		return o, format, known, err
+		return o, format, baseline, err
 	}
 	layouts, err := listedLayouts("", f.section)
 	if err != nil {
-		return o, format, known, usageError{err}
+		return o, format, baseline, usageError{err}
 	}
 	if f.files, err = input.Distinct(f.files); err != nil {
-		return o, format, known, err
+		return o, format, baseline, err
 	}
 	o = check.Options{
 		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow, RequireNotes: f.requireNotes,
 		Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
 	}
 	if o.Require, err = readRequirements(f.require); err != nil {
-		return o, format, known, err
+		return o, format, baseline, err
 	}
 	for _, name := range f.allowed {
 		if check.RuleNamed(name) == nil {
-			return o, format, known, usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
+			return o, format, baseline, usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
 		}
 	}
 	if format, err = report.ParseFormat(f.format); err != nil {
-		return o, format, known, usageError{err}
+		return o, format, baseline, usageError{err}
 	}
 	if o.Manifest, err = readManifests(f.manifests); err != nil {
-		return o, format, known, err
+		return o, format, baseline, err
 	}
-	known, err = report.ReadBaseline(f.baseline)
-	return o, format, known, err
+	baseline, err = report.ReadBaseline(f.baseline)
+	return o, format, baseline, err
 }
 
 // readManifests reads what --manifest names, nil for nothing.

@@ -75,7 +75,7 @@ func commandNamed(name string) *command {
 
 // splitCommand returns the command that args name, nil for none, and the other arguments.
 // Flags may precede the command. at is what firstWord returns.
-func splitCommand(args []string) (c *command, at int, rest []string) {
+func splitCommand(args []string) (c *command, at int, operands []string) {
 	at = firstWord(args)
 	if at < len(args) {
 		c = commandNamed(args[at])
@@ -179,15 +179,15 @@ func (c *command) findOption(match func(*option) bool) *option {
 }
 
 // flags returns all flags that pflag parses.
-func (c *command) flags() (all []*option) {
+func (c *command) flags() (options []*option) {
 	for _, g := range c.groups {
 		for _, o := range slices.Concat(g.options, g.asConvert) {
 			if o.head == "" {
-				all = append(all, o)
+				options = append(options, o)
 			}
 		}
 	}
-	return all
+	return options
 }
 
 // runCommand runs the command that args name, or converts the files that they are.
@@ -195,7 +195,7 @@ func (p *program) runCommand(args []string) int {
 	if completes(args) {
 		return p.complete(args)
 	}
-	c, at, rest := splitCommand(args)
+	c, at, operands := splitCommand(args)
 	if c == nil || c.wrapped == "" {
 		expanded, err := responsefile.Expand(args, requireFlag)
 		if err != nil {
@@ -207,7 +207,7 @@ func (p *program) runCommand(args []string) int {
 			}
 			return p.report(err)
 		}
-		if c, at, rest = splitCommand(expanded); c == nil {
+		if c, at, operands = splitCommand(expanded); c == nil {
 			if err := checkFirstWord(expanded, at); err != nil {
 				return p.report(err)
 			}
@@ -216,7 +216,7 @@ func (p *program) runCommand(args []string) int {
 	if c != nil && c != helpCommand {
 		p.command = c.name
 	}
-	failed, err := p.execute(c, rest)
+	failed, err := p.execute(c, operands)
 	switch {
 	case err != nil:
 		return p.report(err)
@@ -267,14 +267,14 @@ func suggestFlag(f *pflag.FlagSet, name string) string {
 	if near := message.Nearest(name, names); near != "" {
 		return fmt.Sprintf(": did you mean --%s?", near)
 	}
-	var others []string
+	var owners []string
 	for _, c := range commands {
 		if c.findOption(func(o *option) bool { return o.name == name }) != nil {
-			others = append(others, c.name)
+			owners = append(owners, c.name)
 		}
 	}
-	if len(others) > 0 {
-		return ": it is a flag of " + strings.Join(others, ", ")
+	if len(owners) > 0 {
+		return ": it is a flag of " + strings.Join(owners, ", ")
 	}
 	return ""
 }

@@ -96,10 +96,10 @@ func (p *program) complete(args []string) int {
 // If there are only flags, and the last word is not a flag or the value of one, then it may be
 // a command or a file, and the flags do not matter.
 func commandFirst(words []string, last string) []string {
-	c, at, rest := splitCommand(words)
+	c, at, operands := splitCommand(words)
 	switch {
 	case c != nil:
-		return append([]string{c.name}, rest...)
+		return append([]string{c.name}, operands...)
 	case at < len(words) || strings.HasPrefix(last, "-") || at > 0 && isFlag(words[at-1]) && valueFollows(words[at-1]):
 		return append([]string{convertCommand.name}, words...)
 	}

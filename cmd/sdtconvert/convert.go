@@ -77,8 +77,8 @@ func (f *flags) checkOutputs() error {
 	}
 	for _, file := range files {
 		base := filepath.Base(file)
-		if other, taken := from[base]; taken {
-			return usagef("%s and %s would both be written to %s", other, file, paths.Join(f.outputDir, base))
+		if first, taken := from[base]; taken {
+			return usagef("%s and %s would both be written to %s", first, file, paths.Join(f.outputDir, base))
 		}
 		from[base] = file
 	}

@@ -72,8 +72,8 @@ func isLinker(name string) bool {
 	if strings.HasPrefix(name, "sdtconvert") {
 		return false
 	}
-	for _, part := range []string{name, name[strings.LastIndex(name, "-ld")+1:]} {
-		if part == "ld" || strings.HasPrefix(part, "ld.") {
+	for _, suffix := range []string{name, name[strings.LastIndex(name, "-ld")+1:]} {
+		if suffix == "ld" || strings.HasPrefix(suffix, "ld.") {
 			return true
 		}
 	}

@@ -130,9 +130,9 @@ func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
 	var whole []string // flags that take the place of files
 	for _, flag := range []struct {
 		name  string
-		given bool
+		isSet bool
 	}{{"--pid", process}, {"--core", f.core != ""}, {"--system", f.system}} {
-		if flag.given {
+		if flag.isSet {
 			whole = append(whole, flag.name)
 		}
 	}

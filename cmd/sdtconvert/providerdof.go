@@ -75,8 +75,8 @@ func (o *providerOptions) patchDOF() patch.DOF {
 			continue
 		}
 		d.Directory = filepath.Dir(path)
-		for _, other := range o.objects[:i] {
-			for filepath.IsAbs(other) && !isBelow(d.Directory, other) && filepath.Dir(d.Directory) != d.Directory {
+		for _, earlier := range o.objects[:i] {
+			for filepath.IsAbs(earlier) && !isBelow(d.Directory, earlier) && filepath.Dir(d.Directory) != d.Directory {
 				d.Directory = filepath.Dir(d.Directory)
 			}
 		}

@@ -106,7 +106,7 @@ func wrap(text string, width int) string {
 }
 
 // indent puts spaces before each line.
-func indent(text string, by int) string {
-	space := strings.Repeat(" ", by)
+func indent(text string, width int) string {
+	space := strings.Repeat(" ", width)
 	return space + strings.ReplaceAll(text, "\n", "\n"+space)
 }

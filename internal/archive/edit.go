@@ -281,7 +281,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 		}
 	}
 	passed := 0
-	addBefore := func(header uint64) { // those of members that had none
+	addBefore := func(header uint64) { // entries of members that had none
 		for ; passed < len(e.changes) && uint64(e.changes[passed].Header) < header; passed++ {
 			if c := &e.changes[passed]; c.renames() && !hasEntries[c] {
 				add(c)

@@ -27,7 +27,7 @@ type object struct {
 
 // newObjects returns the objects of paths as they are before the compiler runs.
 func newObjects(paths []string) []*object {
-	var all []*object
+	var objects []*object
 	for _, path := range paths {
 		before, err := os.Stat(path)
 		if err != nil {
@@ -35,9 +35,9 @@ func newObjects(paths []string) []*object {
 		} else if before.Mode().IsRegular() {
 			outlast(before.ModTime())
 		}
-		all = append(all, &object{path: path, before: before})
+		objects = append(objects, &object{path: path, before: before})
 	}
-	return all
+	return objects
 }
 
 // Units of times of files: the kernel's clock ticks 100 times a second or more, and
@@ -144,17 +144,17 @@ func (o *object) checkConvertible(names patch.Names) error {
 }
 
 // asLTO returns an error that is an *input.LTOError, and another one instead of others.
-func asLTO(err, other error) error {
+func asLTO(err, fallback error) error {
 	if lto := (*input.LTOError)(nil); errors.As(err, &lto) {
 		return err
 	}
-	return other
+	return fallback
 }
 
 // written returns the objects that are to be converted, each file once, and calls left with the
 // others and the reason.
 func (s *session) written(objects []*object, names patch.Names, left func(o *object, reason error)) []*object {
-	var all []*object
+	var convertible []*object
 	seen := map[string]bool{}
 	for _, o := range objects {
 		s.look(o)
@@ -168,9 +168,9 @@ func (s *session) written(objects []*object, names patch.Names, left func(o *obj
 			continue
 		}
 		seen[o.path] = true
-		all = append(all, o)
+		convertible = append(convertible, o)
 	}
-	return all
+	return convertible
 }
 
 // look notes how the compiler has left an object.

@@ -28,17 +28,17 @@ var (
 // if it stops before there are objects, or links them.
 func outputs(words []string) []string {
 	at := compilerAt(words)
-	all := outputsOf(words[at], words[at+1:], "")
+	found := outputsOf(words[at], words[at+1:], "")
 	if at == 0 {
-		return all
+		return found
 	}
 	// The first word may be a compiler of another name, and this one the value of a flag.
 	for _, path := range outputsOf(words[0], words[1:], words[at]) {
-		if !slices.Contains(all, path) {
-			all = append(all, path)
+		if !slices.Contains(found, path) {
+			found = append(found, path)
 		}
 	}
-	return all
+	return found
 }
 
 // outputsOf returns the same for a program and its arguments. compiler may be another word
@@ -60,14 +60,14 @@ func outputsOf(program string, words []string, compiler string) []string {
 	case !c.compiles || c.output != "":
 		return nil
 	}
-	var all []string
+	var objects []string
 	for _, source := range c.sources {
 		isWord := compiler != "" && (source == compiler || filepath.Ext(source) == "" || strings.Contains(source, "="))
 		if !isWord && !isLinked(source) {
-			all = append(all, c.in(paths.Join(c.objects, objectOf(source))))
+			objects = append(objects, c.in(paths.Join(c.objects, objectOf(source))))
 		}
 	}
-	return all
+	return objects
 }
 
 // objectOf returns the name of the object of a source.

@@ -235,10 +235,10 @@ func (l *link) duplicates() {
 			continue
 		}
 		if !d.image && d.symbol != "" {
-			if other := symbols[d.symbol]; other == nil || d.strong && !other.strong {
+			if first := symbols[d.symbol]; first == nil || d.strong && !first.strong {
 				symbols[d.symbol] = d
-			} else if d.strong && other.strong {
-				l.add(d.finding, DuplicateProbe, "is defined here and in %s", other.finding.File)
+			} else if d.strong && first.strong {
+				l.add(d.finding, DuplicateProbe, "is defined here and in %s", first.finding.File)
 				continue
 			}
 		}
@@ -246,13 +246,13 @@ func (l *link) duplicates() {
 			continue
 		}
 		key := identity{d.scope, fullName(d.probe)}
-		other := names[key]
-		if other == nil {
+		first := names[key]
+		if first == nil {
 			names[key] = d
 			continue
 		}
-		if d.image || d.symbol != other.symbol {
-			l.add(d.finding, DuplicateProbe, "is defined here and at %s of %s", other.finding.Place, other.finding.File)
+		if d.image || d.symbol != first.symbol {
+			l.add(d.finding, DuplicateProbe, "is defined here and at %s of %s", first.finding.Place, first.finding.File)
 		}
 	}
 }

@@ -314,7 +314,7 @@ func (s *linkedStubs) findTable() {
 	if !s.Machine.Traits().SlotsFromTable {
 		return
 	}
-	most := -1
+	maxFilled := -1
 	for _, name := range []string{".got.plt", ".got"} {
 		table := s.sectionNamed(name)
 		if table == nil {
@@ -328,8 +328,8 @@ func (s *linkedStubs) findTable() {
 				}
 			})
 		}
-		if filled > most {
-			most, s.slotBase = filled, table.Addr
+		if filled > maxFilled {
+			maxFilled, s.slotBase = filled, table.Addr
 		}
 	}
 }

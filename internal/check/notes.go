@@ -146,14 +146,14 @@ func withoutFile(fault error) string {
 
 // addSemaphore adds the semaphore that a note of a probe names.
 func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
-	id, all := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
-	if slices.ContainsFunc(all, func(have semaphore) bool { return have.id == id }) {
+	id, semaphores := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
+	if slices.ContainsFunc(semaphores, func(have semaphore) bool { return have.id == id }) {
 		return
 	}
 	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")}
 	s.name = c.semaphoreName(n.Semaphore)
 	if c.err == nil {
-		c.scope.notes[probe] = append(all, s)
+		c.scope.notes[probe] = append(semaphores, s)
 	}
 }
 
@@ -182,9 +182,9 @@ func shownID(provider, name string) string {
 func (l *link) disagreements(s *scope) {
 	for _, semaphores := range s.notes {
 		for i := 1; i < len(semaphores); i++ {
-			first, other := &semaphores[0], &semaphores[i]
-			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
-				other.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
+			first, second := &semaphores[0], &semaphores[i]
+			l.add(second.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
+				second.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
 		}
 	}
 }
@@ -317,8 +317,8 @@ func (c *fileChecker) noteSite(s *noteSite) {
 	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
 		c.add(UnanchoredSite, s.at, probe, "no function holds this site")
 	}
-	for _, other := range s.notes[1:] {
-		c.add(DuplicateRecord, s.at, shownID(other.Provider, other.Name), "this site has a note already, of %s", probe)
+	for _, extra := range s.notes[1:] {
+		c.add(DuplicateRecord, s.at, shownID(extra.Provider, extra.Name), "this site has a note already, of %s", probe)
 	}
 	found, err := c.states.StateOfNote(s.at)
 	c.fail(err)

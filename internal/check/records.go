@@ -289,8 +289,8 @@ func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 // imageTraits looks for what mixed conversions leave in an image: records of
 // several layouts, and several output sections of one name.
 func (c *fileChecker) imageTraits(layouts []linkerset.Layout) {
-	for _, other := range layouts[1:] {
-		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
+	for _, layout := range layouts[1:] {
+		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(layout))
 	}
 	seen := map[string]*elfreloc.Section{}
 	for i := range c.Sections {

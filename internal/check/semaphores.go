@@ -46,8 +46,8 @@ func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) {
 	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
 		c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection)
 	}
-	if other := mappedBefore(segments, at.Offset); other != nil {
-		c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
+	if segment := mappedBefore(segments, at.Offset); segment != nil {
+		c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, segment.Vaddr)
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *fileChecker) guardReads() {
 func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) {
 	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
 	c.fail(c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
-		if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
+		if _, seen := first[r.Sym]; !seen && r.Type != none && symbols[r.Sym] != nil {
 			first[r.Sym] = image.Addr{Section: target, Offset: r.Offset}
 		}
 		return nil
@@ -197,7 +197,7 @@ func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) {
 	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
 		s := symbols[sym]
 		address := s.id.at.Offset
-		if other := at[address]; other == nil || s.name < other.name {
+		if previous := at[address]; previous == nil || s.name < previous.name {
 			at[address] = s
 		}
 		lo, hi = min(lo, address), max(hi, address+1)
@@ -209,7 +209,7 @@ func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) {
 	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
 	for p := range c.pieces(arch.ReadWindow, isCode) {
 		reader.Reads(p.data, p.addr, table, lo, hi, func(from, address uint64) {
-			if _, known := first[address]; !known && at[address] != nil {
+			if _, seen := first[address]; !seen && at[address] != nil {
 				first[address] = from
 			}
 		})
@@ -314,13 +314,13 @@ func (l *link) withoutNote(s *scope, id string, g *semaphore) {
 
 // namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
 func (s *scope) namedSemaphores() map[semaphoreID]bool {
-	all := map[semaphoreID]bool{}
+	ids := map[semaphoreID]bool{}
 	for _, semaphores := range s.notes {
 		for i := range semaphores {
-			all[semaphores[i].id] = true
+			ids[semaphores[i].id] = true
 		}
 	}
-	return all
+	return ids
 }
 
 // isGuard reports whether what code reads is a semaphore. Other variables may have such a

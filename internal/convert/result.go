@@ -67,7 +67,7 @@ func (r *Result) markConverted() {
 }
 
 // Print writes the messages about a file and the lines about its sites to w, and adds its
-// warnings to those of other files.
+// warnings to the tally.
 func (r *Result) Print(w io.Writer, warnings *message.Tally) {
 	for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} {
 		if len(text) > 0 {

@@ -53,11 +53,11 @@ func Read(o *elfreloc.Object, im image.Image) (probes []Probe, faults []error, e
 		if err != nil {
 			return nil, nil, err
 		}
-		some, at, err := readAll(im, s.Addr, data)
+		sectionProbes, at, err := readAll(im, s.Addr, data)
 		if err != nil {
 			faults = append(faults, o.OffsetError(i, at, err))
 		}
-		probes = append(probes, some...)
+		probes = append(probes, sectionProbes...)
 	}
 	return probes, faults, nil
 }
@@ -76,8 +76,8 @@ func readAll(im image.Image, addr uint64, data []byte) (probes []Probe, at uint6
 			return probes, at, err
 		}
 		f := &file{im: im, addr: addr + at, data: data[at : at+n]}
-		some, err := f.read()
-		probes = append(probes, some...)
+		fileProbes, err := f.read()
+		probes = append(probes, fileProbes...)
 		if err != nil {
 			return probes, at, err
 		}
@@ -221,7 +221,7 @@ func (f *file) entries(s section) iter.Seq[uint64] {
 type tables struct {
 	name                                    string
 	strings, probes, args, offsets, enabled section
-	known                                   map[types][]linkerset.Argument
+	arguments                               map[types][]linkerset.Argument
 }
 
 // provider reads a dof_provider_t and its probes.
@@ -234,7 +234,7 @@ func (f *file) provider(s section) {
 	t := tables{
 		strings: f.section(at, dof.SectStrtab, 0), probes: f.section(at+4, dof.SectProbes, dof.ProbeSize),
 		args: f.section(at+8, dof.SectPrArgs, 1), offsets: f.section(at+12, dof.SectPrOffs, 4),
-		known: map[types][]linkerset.Argument{},
+		arguments: map[types][]linkerset.Argument{},
 	}
 	if f.u32(at+40) != 0 {
 		t.enabled = f.section(at+40, dof.SectPrEnOffs, 4)
@@ -268,7 +268,7 @@ func (f *file) probe(t *tables, at uint64) (p Probe) {
 	p.Name, _ = f.string(t, uint64(f.u32(at+12)))
 	p.Args = f.arguments(t, at)
 	start := f.start(at)
-	for _, of := range []struct {
+	for _, siteTable := range []struct {
 		table    section
 		first, n uint64
 		kind     arch.Kind
@@ -276,13 +276,13 @@ func (f *file) probe(t *tables, at uint64) (p Probe) {
 		{t.offsets, uint64(f.u32(at + 28)), uint64(f.u16(at + 34)), arch.Probe},
 		{t.enabled, uint64(f.u32(at + 36)), uint64(f.u16(at + 40)), arch.Enabled},
 	} {
-		if of.n > 0 && (of.first+of.n)*4 > of.table.size {
-			f.fail("has %d sites of %s at %d, behind their table", of.n, p.Name, of.first)
+		if siteTable.n > 0 && (siteTable.first+siteTable.n)*4 > siteTable.table.size {
+			f.fail("has %d sites of %s at %d, behind their table", siteTable.n, p.Name, siteTable.first)
 		}
-		f.take(of.n * 4)
-		for i := uint64(0); i < of.n && f.err == nil; i++ {
-			off := uint64(f.u32(of.table.offset + (of.first+i)*4))
-			p.Sites = append(p.Sites, Site{start.Add(off), of.kind})
+		f.take(siteTable.n * 4)
+		for i := uint64(0); i < siteTable.n && f.err == nil; i++ {
+			off := uint64(f.u32(siteTable.table.offset + (siteTable.first+i)*4))
+			p.Sites = append(p.Sites, Site{start.Add(off), siteTable.kind})
 		}
 	}
 	return p
@@ -314,8 +314,8 @@ type types struct {
 // arguments reads what D programs see of the arguments of a probe.
 func (f *file) arguments(t *tables, at uint64) []linkerset.Argument {
 	key := types{f.u32(at + 16), f.u32(at + 20), f.data[at+32], f.data[at+33], f.u32(at + 24)}
-	if known, ok := t.known[key]; ok {
-		return known
+	if args, ok := t.arguments[key]; ok {
+		return args
 	}
 	native, translated := f.strings(t, key.native, key.nativeN), f.strings(t, key.translated, key.translatedN)
 	if uint64(key.mapping)+uint64(key.translatedN) > t.args.size {
@@ -324,28 +324,28 @@ func (f *file) arguments(t *tables, at uint64) []linkerset.Argument {
 	if f.err != nil {
 		return nil
 	}
-	all := make([]linkerset.Argument, len(translated))
-	for i := range all {
+	args := make([]linkerset.Argument, len(translated))
+	for i := range args {
 		from := f.data[t.args.offset+uint64(key.mapping)+uint64(i)]
 		if from >= key.nativeN {
 			f.fail("has an argument that is number %d of %d", from, key.nativeN)
 			return nil
 		}
-		all[i] = linkerset.Argument{Index: i, Native: native[from]}
+		args[i] = linkerset.Argument{Index: i, Native: native[from]}
 		if translated[i] != native[from] {
-			all[i].Translated = translated[i]
+			args[i].Translated = translated[i]
 		}
 	}
-	t.known[key] = all
-	return all
+	t.arguments[key] = args
+	return args
 }
 
 // strings reads some that stand one behind the other.
 func (f *file) strings(t *tables, first uint32, n byte) []string {
 	off := uint64(first)
-	all := make([]string, n)
-	for i := range all {
-		all[i], off = f.string(t, off)
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i], off = f.string(t, off)
 	}
-	return all
+	return texts
 }

@@ -238,16 +238,16 @@ func (k *examiner) addLTO(in *linkInput, src *input.Source, o *input.Object, pro
 
 // ltoCode finds the intermediate code of an object that the linker takes.
 func (k *examiner) ltoCode(o *elfreloc.Object) (input.LTOCode, error) {
-	late, err := input.FindLTOCode(o, k.options.Names)
-	if late.Fat && err == nil && !k.fatLTO[late.Compiler] {
+	lto, err := input.FindLTOCode(o, k.options.Names)
+	if lto.Fat && err == nil && !k.fatLTO[lto.Compiler] {
 		return input.LTOCode{}, nil
 	}
-	return late, err
+	return lto, err
 }
 
 // archive looks at the members of an archive.
 func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error {
-	var late error
+	var memberErrs error
 	lib, err := f.Archive(o)
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
@@ -260,13 +260,13 @@ func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error 
 			if probes && lib.Thin {
 				in.members = append(in.members, src.File.Path)
 			}
-			late = errors.Join(late, err)
+			memberErrs = errors.Join(memberErrs, err)
 			return nil
 		})
 	}
 	in.nested = in.nested && !k.lld && !k.mold // one refuses such members, and the other ignores them
-	if err == nil || late != nil {
-		return late
+	if err == nil || memberErrs != nil {
+		return memberErrs
 	}
 	// A linker may read what this program does not.
 	in.names, in.probes, err = k.mentions(f.Source().Mentions)
@@ -290,13 +290,13 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	late, err := k.ltoCode(o.Object)
+	lto, err := k.ltoCode(o.Object)
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	if late.Compiler != "" {
-		err := k.ltoMember(in, src, o, late.Probes > 0)
-		return in.names, late.Probes > 0, err
+	if lto.Compiler != "" {
+		err := k.ltoMember(in, src, o, lto.Probes > 0)
+		return in.names, lto.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
 		return k.mentions(o.NamesContain)

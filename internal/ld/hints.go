@@ -113,10 +113,10 @@ var commands = [][]byte{[]byte("INPUT"), []byte("GROUP"), []byte("INCLUDE"), []b
 // words of C's.
 var beforeParenthesis = regexp.MustCompile(`("[^"*?\[\n]+"|[^\s"*?\[\](){};:,=]*[a-z][^\s"*?\[\](){};:,=]*)\s*\(`)
 
-// scriptHints returns the files that a linker script names, where they are found at once. known is
+// scriptHints returns the files that a linker script names, where they are found at once. complete is
 // false if it may name others, or have them found in more directories. A pipe is left to the linker, as it
 // can be read once.
-func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
+func scriptHints(ln *line.Line, script string) (files []hint, complete bool) {
 	if info, err := os.Stat(script); err != nil || !info.Mode().IsRegular() {
 		return nil, false
 	}
@@ -127,7 +127,7 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 	if bytes.Contains(text, []byte("TARGET")) || bytes.Contains(text, []byte("SEARCH_DIR")) {
 		return nil, false
 	}
-	known = true
+	complete = true
 	// GNU ld opens a file that SECTIONS names, and that is no input yet.
 	for _, match := range beforeParenthesis.FindAllSubmatch(text, -1) {
 		found, _ := scriptFiles(ln, script, string(bytes.Trim(match[1], `"`)))
@@ -136,8 +136,8 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 		}
 	}
 	for _, command := range commands {
-		for rest := text; ; {
-			_, behind, found := bytes.Cut(rest, command)
+		for remaining := text; ; {
+			_, behind, found := bytes.Cut(remaining, command)
 			if !found {
 				break
 			}
@@ -149,15 +149,15 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 			found = true
 			for _, name := range bytes.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" \t\r\n(),\"", r) }) {
 				found, ok := scriptFiles(ln, script, string(name))
-				known = known && ok
+				complete = complete && ok
 				for _, file := range found {
 					files = append(files, hint{path: file})
 				}
 			}
-			rest = end
+			remaining = end
 		}
 	}
-	return files, known
+	return files, complete
 }
 
 // scriptFiles returns the files that a script may name, by a path or by -l. Linkers do not agree where
@@ -188,27 +188,27 @@ type lookResult struct {
 
 // lookAt looks at the files of a line, and at those that scripts among them name.
 func (l *link) lookAt(ln *line.Line, k *examiner) lookResult {
-	all := lookResult{hints: findHints(ln)}
+	result := lookResult{hints: findHints(ln)}
 	for i := range ln.Args {
 		arg := &ln.Args[i]
 		if arg.Name != "script" && arg.Name != "default-script" {
 			continue
 		}
-		files, known := scriptHints(ln, ln.InDirectory(arg.Value))
+		files, complete := scriptHints(ln, ln.InDirectory(arg.Value))
 		for j := range files {
 			files[j].binary = arg.Foreign
 		}
-		all.files, all.incomplete = append(all.files, files...), all.incomplete || !known
+		result.files, result.incomplete = append(result.files, files...), result.incomplete || !complete
 	}
 	seen := map[string]bool{}
-	for from := 0; from < len(all.files); {
-		batch := all.files[from:]
+	for from := 0; from < len(result.files); {
+		batch := result.files[from:]
 		batch = slices.DeleteFunc(slices.Clone(batch), func(h hint) bool {
 			again := seen[h.path] && !h.binary
 			seen[h.path] = seen[h.path] || !h.binary
 			return again
 		})
-		all.files = append(all.files[:from:from], batch...)
+		result.files = append(result.files[:from:from], batch...)
 		inputs := make([]*linkInput, len(batch))
 		parallel.Each(len(batch), l.Convert.Jobs, func(i int) {
 			if !batch[i].binary {
@@ -216,14 +216,14 @@ func (l *link) lookAt(ln *line.Line, k *examiner) lookResult {
 				inputs[i].optional, inputs[i].word = batch[i].lazy, batch[i].word
 			}
 		})
-		all.inputs = append(all.inputs, inputs...)
-		from = len(all.files)
+		result.inputs = append(result.inputs, inputs...)
+		from = len(result.files)
 		for i, in := range inputs {
 			if in != nil && in.script {
-				files, known := scriptHints(ln, batch[i].path)
-				all.files, all.incomplete = append(all.files, files...), all.incomplete || !known
+				files, complete := scriptHints(ln, batch[i].path)
+				result.files, result.incomplete = append(result.files, files...), result.incomplete || !complete
 			}
 		}
 	}
-	return all
+	return result
 }

@@ -18,11 +18,11 @@ import (
 // linkInPlace converts the files that the look has found, and runs the linker with its line and,
 // behind it, an object of what the link lacks. Calls of a file that the look has missed are
 // undefined.
-func (l *link) linkInPlace(ln *line.Line, all lookResult) (process.Status, error) {
+func (l *link) linkInPlace(ln *line.Line, found lookResult) (process.Status, error) {
 	var wanted []*linkInput
 	var inputs []*linkInput
 	var errs []error
-	for _, in := range all.inputs {
+	for _, in := range found.inputs {
 		if in == nil {
 			continue
 		}
@@ -99,7 +99,7 @@ func renameDependency(ln *line.Line, removed string) error {
 }
 
 // convertInPlace converts files, each once.
-func (l *link) convertInPlace(wanted, all []*linkInput) error {
+func (l *link) convertInPlace(wanted, inputs []*linkInput) error {
 	var files []string
 	for _, in := range wanted {
 		files = append(files, in.path)
@@ -108,7 +108,7 @@ func (l *link) convertInPlace(wanted, all []*linkInput) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	o := l.conversion(len(files), l.probeSource(all))
+	o := l.conversion(len(files), l.probeSource(inputs))
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
 	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result { return c.File(files[i], files[i]) }, func(_ int, r *convert.Result) {

@@ -50,31 +50,31 @@ type servedFile struct {
 }
 
 // newInputs returns the files of a look, of which none is converted yet.
-func newInputs(l *link, k *examiner, all lookResult) (*inputs, error) {
+func newInputs(l *link, k *examiner, found lookResult) (*inputs, error) {
 	s := &inputs{link: l, examiner: k, files: map[supervise.Identity]*servedFile{}, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
 	s.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
-	o := l.conversion(0, l.probeSource(all.inputs))
+	o := l.conversion(0, l.probeSource(found.inputs))
 	o.LinkGenerates, o.SkipUnchanged, o.FollowThin = true, true, true
 	if !k.relocatable {
 		o.Planned = s.collector.add
 	}
 	s.converter = convert.New(o, &replace.Writer{TakeDescriptor: s.holdOutput, TempDir: l.TempDir()})
 	var errs []error
-	for i, h := range all.files {
+	for i, h := range found.files {
 		id, ok := supervise.Identify(h.path)
 		if !ok {
 			continue
 		}
 		f := s.files[id]
 		if f == nil {
-			f = &servedFile{ready: make(chan struct{}), in: all.inputs[i], binary: h.binary, fd: -1}
+			f = &servedFile{ready: make(chan struct{}), in: found.inputs[i], binary: h.binary, fd: -1}
 			if f.in == nil {
 				f.in = &linkInput{path: h.path, name: h.path}
 			}
 			s.files[id], s.order = f, append(s.order, f)
 		}
 		f.isOnLine = f.isOnLine || h.isOnLine
-		if object := all.inputs[i]; f.binary && object != nil || !f.binary && object == nil {
+		if object := found.inputs[i]; f.binary && object != nil || !f.binary && object == nil {
 			if object == nil {
 				object = f.in
 			}
@@ -282,13 +282,13 @@ func (s *inputs) list(opened bool) (inputs []*linkInput) {
 	return inputs
 }
 
-// known returns a file, and those that are ready.
-func (s *inputs) known(f *servedFile) (inputs []*linkInput) {
+// readyWith returns the inputs that are ready, and that of f.
+func (s *inputs) readyWith(f *servedFile) (inputs []*linkInput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.order {
-		if (other == f || other.isReady()) && !other.binary {
-			inputs = append(inputs, other.in)
+	for _, candidate := range s.order {
+		if (candidate == f || candidate.isReady()) && !candidate.binary {
+			inputs = append(inputs, candidate.in)
 		}
 	}
 	return inputs

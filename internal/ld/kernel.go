@@ -10,21 +10,21 @@ import (
 // own sys/sdt.h, as some of its makefiles' rules do if they can. Their tracepoints call no
 // stub, so the link would leave them out without a word.
 func (l *link) warnOfKernelTracepoints(inputs []*linkInput) {
-	first, more := "", 0
+	first, count := "", 0
 	for _, in := range inputs {
 		switch {
 		case in == nil || !in.kernelTracepoints:
 		case first == "":
 			first = in.name
 		default:
-			more++
+			count++
 		}
 	}
 	if first == "" {
 		return
 	}
-	if more > 0 {
-		first += fmt.Sprintf(" and %d more", more)
+	if count > 0 {
+		first += fmt.Sprintf(" and %d more", count)
 	}
 	message.Warning(l.Stderr, fmt.Errorf("%s: compiled with the kernel's own sys/sdt.h, whose tracepoints call sdt_probe_func and are not converted; give the compiler the -I of sdtconvert's header first, in CC", first))
 }

@@ -99,23 +99,23 @@ func (l *link) run() (process.Status, error) {
 	if k.lld {
 		k.fatLTO[input.GCC] = false
 	}
-	all := l.lookAt(ln, k)
-	l.warnOfKernelTracepoints(all.inputs)
+	found := l.lookAt(ln, k)
+	l.warnOfKernelTracepoints(found.inputs)
 	target := patch.Target(0)
-	for _, in := range all.inputs {
+	for _, in := range found.inputs {
 		if in != nil {
 			target = max(target, in.target)
 		}
 	}
 	l.Convert.Patch = l.Convert.Patch.For(target)
 	k.options = l.Convert.Patch
-	if err := l.checkDroppedCode(ln, all.inputs); err != nil {
+	if err := l.checkDroppedCode(ln, found.inputs); err != nil {
 		return process.Status{}, err
 	}
 	if l.InPlace {
-		return l.linkInPlace(ln, all)
+		return l.linkInPlace(ln, found)
 	}
-	return l.supervise(ln, k, all)
+	return l.supervise(ln, k, found)
 }
 
 func hasFlag(ln *line.Line, name string) bool {
@@ -213,13 +213,13 @@ func output(ln *line.Line) string {
 }
 
 // kinds returns the kinds of sites that a link has records of.
-func kinds(needs []*probeNeeds) (all []arch.Kind) {
+func kinds(needs []*probeNeeds) (recorded []arch.Kind) {
 	for kind := range arch.Kinds {
 		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.records[kind] }) {
-			all = append(all, kind)
+			recorded = append(recorded, kind)
 		}
 	}
-	return all
+	return recorded
 }
 
 // bounds returns the flags that make the linker define the bounds of the sections of

@@ -90,11 +90,11 @@ func findIn(name, directories string) (string, error) {
 }
 
 func isSelf(path string) bool {
-	own, err := os.Executable()
+	executable, err := os.Executable()
 	if err != nil {
 		return false
 	}
-	return sameFile(own, path)
+	return sameFile(executable, path)
 }
 
 func sameFile(a, b string) bool {

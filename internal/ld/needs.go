@@ -175,27 +175,27 @@ func (l *link) requirements(inputs []*linkInput, converted bool) (need *stubs.Re
 // checkAgreement refuses what cannot be read, and records that do not go together. Those
 // that are all alike do, whatever the flags are, if nothing is converted now.
 func checkAgreement(needs []*probeNeeds, converted bool) error {
-	var errs, others []error
+	var errs, conflicts []error
 	mixed := converted
 	for _, p := range needs {
 		if p.err != nil {
 			errs = append(errs, p.err)
 		}
 		mixed = mixed || p.earlier
-		for _, other := range p.conflicts {
-			others = append(others, other)
-			mixed = mixed || cause(other) != cause(others[0])
+		for _, conflict := range p.conflicts {
+			conflicts = append(conflicts, conflict)
+			mixed = mixed || cause(conflict) != cause(conflicts[0])
 		}
 	}
 	if mixed {
-		errs = append(errs, others...)
+		errs = append(errs, conflicts...)
 	}
 	return errors.Join(errs...)
 }
 
 // cause returns what records differ in, without names of theirs.
 func cause(err error) string {
-	if other := (*patch.PrefixError)(nil); errors.As(err, &other) {
+	if prefix := (*patch.PrefixError)(nil); errors.As(err, &prefix) {
 		return "another prefix"
 	}
 	if located := (*elfreloc.Error)(nil); errors.As(err, &located) {

@@ -25,8 +25,8 @@ const envSupervised = "SDTCONVERT_SUPERVISED"
 
 // supervise runs the linker, and gives it converted bytes; or the linker alone, if it is to read what
 // it would.
-func (l *link) supervise(ln *line.Line, k *examiner, all lookResult) (process.Status, error) {
-	if !all.incomplete && !slices.ContainsFunc(all.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
+func (l *link) supervise(ln *line.Line, k *examiner, found lookResult) (process.Status, error) {
+	if !found.incomplete && !slices.ContainsFunc(found.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
 		return l.execLinker(nil)
 	}
 	supervisor, unavailable := supervise.New(supervise.Options{})
@@ -36,14 +36,14 @@ func (l *link) supervise(ln *line.Line, k *examiner, all lookResult) (process.St
 	if unavailable == nil {
 		defer supervisor.Close()
 	}
-	inputs, err := newInputs(l, k, all)
+	inputs, err := newInputs(l, k, found)
 	if err != nil {
 		return process.Status{}, err
 	}
 	defer inputs.close()
 	r := &run{link: l, inputs: inputs, line: ln}
 	// What the look misses is undefined where no linker can be supervised.
-	plainly, err := r.prepare(all.incomplete && unavailable == nil)
+	plainly, err := r.prepare(found.incomplete && unavailable == nil)
 	switch {
 	case err != nil:
 		return process.Status{}, err
@@ -87,10 +87,10 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		return false, errReported
 	}
 	files := r.inputs.list(false)
-	converted, late := false, false
+	converted, generates := false, false
 	for _, f := range r.inputs.order {
 		converted = converted || f.converted
-		late = late || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
+		generates = generates || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
 	}
 	need, flags, err := r.requirements(files, converted)
 	if err != nil {
@@ -103,10 +103,10 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		}
 		r.behind = r.neededAgain(need, files)
 	}
-	if !converted && !late && need == nil && !incomplete {
+	if !converted && !generates && need == nil && !incomplete {
 		return true, nil
 	}
-	if !r.line.Relocatable && !r.NoStubs && !r.Convert.Patch.NoRecords && (need != nil || incomplete || late) {
+	if !r.line.Relocatable && !r.NoStubs && !r.Convert.Patch.NoRecords && (need != nil || incomplete || generates) {
 		r.added, err = os.Executable()
 	}
 	return false, err
@@ -267,7 +267,7 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 		r.stop(o, nil)
 		return
 	}
-	generated, late := r.generated[f]
+	generated, generates := r.generated[f]
 	if script := r.mixesFormats(f); script != "" {
 		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
 		return
@@ -276,12 +276,12 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 	case f.refusal != nil && !f.binary:
 		r.stop(o, f.refusal)
 		return
-	case !late && (!f.converted || f.binary):
+	case !generates && (!f.converted || f.binary):
 		o.Continue()
 		return
 	}
 	fd, err := -1, error(nil)
-	if late {
+	if generates {
 		fd, err = openDescriptor(descriptorPath(generated))
 	} else {
 		fd, err = r.inputs.open(f)
@@ -370,12 +370,12 @@ func (r *run) met(f *servedFile) {
 		return
 	}
 	r.mu.Lock()
-	late, provided := r.read || r.added == "", r.provided
+	isFixed, provided := r.read || r.added == "", r.provided
 	r.mu.Unlock()
-	if !late {
+	if !isFixed {
 		return
 	}
-	need, err := r.missing(r.inputs.known(f))
+	need, err := r.missing(r.inputs.readyWith(f))
 	if err != nil {
 		f.refuse(err)
 		return

@@ -41,7 +41,7 @@ type source uint8
 
 const (
 	recorded source = iota
-	noted
+	inNote
 	inDOF // DTrace's object format
 )
 
@@ -144,7 +144,7 @@ func (l *lister) sites(entries []linkerset.Entry, notes []stapnotes.Note, probes
 		} else if !n.Site.Undefined && !listed[key] && l.code.Image.Executable(n.Site.Addr) {
 			listed[key] = true
 			sites = append(sites, site{
-				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, source: noted, note: n,
+				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, source: inNote, note: n,
 				probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)},
 			})
 		}
@@ -246,7 +246,7 @@ func (l *lister) site(e *site, p *Probe, place locate.Place) (Site, error) {
 	if e.note != nil {
 		s.Operands = e.note.Args
 	}
-	if s.State == sitestate.Unknown && e.source != noted {
+	if s.State == sitestate.Unknown && e.source != inNote {
 		l.fault(&e.Entry, "this site of %s %s", p.String(), found.Unexplained(sitestate.CodeAt(l.memory, e.Site)))
 	}
 	return s, err
@@ -255,7 +255,7 @@ func (l *lister) site(e *site, p *Probe, place locate.Place) (Site, error) {
 // state returns what is at a site.
 func (l *lister) state(e *site) (sitestate.Site, error) {
 	switch e.source {
-	case noted:
+	case inNote:
 		return l.states.StateOfNote(e.Site)
 	case inDOF:
 		return l.states.StateOfDOF(&e.Entry)
@@ -274,10 +274,10 @@ func (l *lister) otherLayouts() ([]linkerset.Layout, error) {
 
 // warnOfOthers warns of records that are not listed.
 func (l *lister) warnOfOthers() error {
-	others, err := l.otherLayouts()
-	for _, other := range others {
+	layouts, err := l.otherLayouts()
+	for _, layout := range layouts {
 		l.Warn(fmt.Errorf("%s: holds records of layout %v in the section %s too, which are not listed; see --section",
-			l.memory.Name(), other.Format, other.Section(arch.Probe)))
+			l.memory.Name(), layout.Format, layout.Section(arch.Probe)))
 	}
 	return err
 }
@@ -302,14 +302,14 @@ func (l *lister) errNoRecords() error {
 	for _, f := range linkerset.Formats() {
 		layouts = append(layouts, linkerset.Layout{Format: f})
 	}
-	others, err := l.otherLayouts()
+	foreign, err := l.otherLayouts()
 	if err != nil {
 		return err
 	}
-	for _, other := range append(layouts, others...) {
-		if entries, faults, err := other.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
+	for _, layout := range append(layouts, foreign...) {
+		if entries, faults, err := layout.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
-				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))
+				l.memory.Name(), l.Layouts[0].Section(arch.Probe), layout.Section(arch.Probe))
 		}
 	}
 	if l.code.Object.Type == elf.ET_REL {

@@ -201,21 +201,21 @@ type fileListing struct {
 
 // unread counts a reason, without the path that it is of.
 func (s *system) unread(err error) {
-	if of, ok := errors.AsType[*fs.PathError](err); ok {
-		err = of.Err
-	} else if of, ok := errors.AsType[*elfreloc.Error](err); ok {
-		err = of.Err
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
+	} else if fileErr, ok := errors.AsType[*elfreloc.Error](err); ok {
+		err = fileErr.Err
 	}
 	s.reasons[err.Error()]++
 }
 
 func (s *system) unreads() []Unread {
-	all := []Unread{}
+	unreads := []Unread{}
 	for reason, n := range s.reasons {
-		all = append(all, Unread{reason, n})
+		unreads = append(unreads, Unread{reason, n})
 	}
-	slices.SortFunc(all, func(a, b Unread) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Reason, b.Reason)) })
-	return all
+	slices.SortFunc(unreads, func(a, b Unread) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Reason, b.Reason)) })
+	return unreads
 }
 
 // findMapped finds the files whose code processes have mapped.

@@ -192,13 +192,13 @@ type Place struct {
 	Source   string  `json:"source,omitempty"`    // file:line
 	Inlines  []Frame `json:"inlines,omitempty"`   // none, or at least two
 
-	file  image.Addr // the address in the file
-	known bool       // some function holds it
-	shown string     // the symbol, as people want to see it
+	file        image.Addr // the address in the file
+	hasFunction bool       // some function holds it
+	display     string     // the symbol, as people want to see it
 }
 
 // Known reports whether some function holds the address.
-func (p *Place) Known() bool { return p.known }
+func (p *Place) Known() bool { return p.hasFunction }
 
 // Frame is one of the functions that an address lies in, the innermost first, and
 // where it is there: the line of the code, and then those of the calls that were
@@ -214,7 +214,7 @@ func (p *Place) String() string {
 	if p.Function == "" {
 		return "-"
 	}
-	text := fmt.Sprintf("%s+%#x", p.shown, p.FunctionOffset)
+	text := fmt.Sprintf("%s+%#x", p.display, p.FunctionOffset)
 	switch {
 	case p.NoSymbol:
 		text += " (no symbol)"
@@ -231,8 +231,8 @@ func (c *Code) Function(a image.Addr) Place {
 	if !ok {
 		return p
 	}
-	p.known = true
-	p.Function, p.shown, p.FunctionOffset = c.name(f.Name), c.name(f.Raw), p.file.Offset-f.Start
+	p.hasFunction = true
+	p.Function, p.display, p.FunctionOffset = c.name(f.Name), c.name(f.Raw), p.file.Offset-f.Start
 	if f.Raw != p.Function {
 		p.Symbol = f.Raw
 	}

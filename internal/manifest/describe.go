@@ -43,7 +43,7 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 	}
 	for _, find := range []func() ([]Site, error){
 		func() ([]Site, error) { return found.recorded(prefix, entries) },
-		func() ([]Site, error) { return found.noted(m.Sites) },
+		func() ([]Site, error) { return found.withNotesOnly(m.Sites) },
 		func() ([]Site, error) { return dofEdits(scan.Object, scan.Machine) },
 	} {
 		sites, err := find()
@@ -120,7 +120,7 @@ func refused(p *patch.Plan, r *patch.Refusal) Site {
 }
 
 // earlier reads the records of an earlier conversion.
-func (d *describer) earlier(layouts []linkerset.Layout) (all []linkerset.Entry, err error) {
+func (d *describer) earlier(layouts []linkerset.Layout) (records []linkerset.Entry, err error) {
 	for _, l := range layouts {
 		if d.im == nil {
 			break
@@ -132,10 +132,10 @@ func (d *describer) earlier(layouts []linkerset.Layout) (all []linkerset.Entry, 
 		if len(faults) > 0 {
 			return nil, faults[0]
 		}
-		all = append(all, entries...)
+		records = append(records, entries...)
 	}
-	linkerset.Sort(all)
-	return all, nil
+	linkerset.Sort(records)
+	return records, nil
 }
 
 // recorded describes the sites of records that an object holds already.
@@ -143,7 +143,7 @@ func (d *describer) recorded(prefix string, entries []linkerset.Entry) ([]Site, 
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	kept, err := linkerset.AnchoredSections(d.scan.Object, d.scan.Machine)
+	anchored, err := linkerset.AnchoredSections(d.scan.Object, d.scan.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (d *describer) recorded(prefix string, entries []linkerset.Entry) ([]Site, 
 		if sites[i], err = d.disabled(probes, e); err != nil {
 			return nil, err
 		}
-		if kept[e.Record.Section] {
+		if anchored[e.Record.Section] {
 			sites[i].Relocation = d.scan.Machine.RelocName(d.scan.Machine.Traits().None)
 		}
 	}
@@ -206,10 +206,10 @@ func dofEdits(o *elfreloc.Object, m arch.Machine) ([]Site, error) {
 	return sites, err
 }
 
-// noted describes the sites that have notes alone, as the headers of provider files make
-// them: those that are not among others. Those of the others that have a note are marked.
+// withNotesOnly describes the sites that have notes and no records, as the headers of provider files make
+// them. It sets HasNote of the recordedSites that have a note.
 // Notes that cannot be read name none; check finds them.
-func (d *describer) noted(others []Site) ([]Site, error) {
+func (d *describer) withNotesOnly(recordedSites []Site) ([]Site, error) {
 	isNotes := func(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
 	if d.im == nil || !slices.ContainsFunc(d.scan.Object.Sections, isNotes) {
 		return nil, nil
@@ -218,9 +218,9 @@ func (d *describer) noted(others []Site) ([]Site, error) {
 	if err != nil {
 		return nil, nil
 	}
-	known := make(map[image.Addr]*Site, len(others))
-	for i := range others {
-		known[others[i].recorded()] = &others[i]
+	siteAt := make(map[image.Addr]*Site, len(recordedSites))
+	for i := range recordedSites {
+		siteAt[recordedSites[i].recorded()] = &recordedSites[i]
 	}
 	var sites []Site
 	for i := range notes {
@@ -228,11 +228,11 @@ func (d *describer) noted(others []Site) ([]Site, error) {
 		if n.Site.Undefined || !d.im.Executable(n.Site.Addr) {
 			continue
 		}
-		if site := known[n.Site.Addr]; site != nil {
+		if site := siteAt[n.Site.Addr]; site != nil {
 			site.HasNote = site.HasNote || site.Record != nil
 			continue
 		}
-		known[n.Site.Addr] = &Site{} // for other notes of it
+		siteAt[n.Site.Addr] = &Site{} // for other notes of it
 		site, err := d.ofNote(n)
 		if err != nil {
 			return nil, err

@@ -130,12 +130,12 @@ func (c *Code) UnmarshalText(text []byte) (err error) {
 // as much memory as its text, and as the whole document would.
 func Read(r io.Reader, each func(o *Object)) error {
 	d := decoder{Decoder: json.NewDecoder(r), each: each}
-	for known := false; ; known = true {
+	for hasDocument := false; ; hasDocument = true {
 		version, objects, err := d.document()
 		d.number++
 		wrong := (*json.UnmarshalTypeError)(nil)
 		switch {
-		case errors.Is(err, io.EOF) && known:
+		case errors.Is(err, io.EOF) && hasDocument:
 			return nil
 		case errors.Is(err, io.EOF): // convert has failed, and nothing would be compared
 			return errors.New("is not a manifest: it is empty")
@@ -315,9 +315,9 @@ func (m *Writer) Add(o *Object) {
 
 // sites writes what stands in the brackets, one site after the other: the text of all is
 // several times as long as the object.
-func (m *Writer) sites(all []Site) {
-	for i := range all {
-		text, err := json.MarshalIndent(&all[i], "        ", "  ")
+func (m *Writer) sites(sites []Site) {
+	for i := range sites {
+		text, err := json.MarshalIndent(&sites[i], "        ", "  ")
 		if m.err = cmp.Or(m.err, err); m.err != nil {
 			return
 		}
@@ -328,7 +328,7 @@ func (m *Writer) sites(all []Site) {
 		m.write([]byte(separator))
 		m.write(text)
 	}
-	if len(all) > 0 {
+	if len(sites) > 0 {
 		m.write([]byte("\n      "))
 	}
 }

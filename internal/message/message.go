@@ -71,8 +71,8 @@ func Plural(n int, what string) string {
 // files it is about: a build of thousands of files would print thousands of lines. The
 // zero value is empty.
 type Tally struct {
-	all    []*tallied // in the order of the first files
-	byText map[string]*tallied
+	warnings []*tallied // in the order of the first files
+	byText   map[string]*tallied
 }
 
 type tallied struct {
@@ -89,22 +89,22 @@ type FileWarning struct {
 // Add adds warnings.
 func (t *Tally) Add(warnings ...FileWarning) {
 	for _, w := range warnings {
-		known := t.byText[w.Text]
-		if known == nil {
+		warning := t.byText[w.Text]
+		if warning == nil {
 			if t.byText == nil {
 				t.byText = map[string]*tallied{}
 			}
-			known = &tallied{text: w.Text, first: w.File}
-			t.byText[w.Text] = known
-			t.all = append(t.all, known)
+			warning = &tallied{text: w.Text, first: w.File}
+			t.byText[w.Text] = warning
+			t.warnings = append(t.warnings, warning)
 		}
-		known.files++
+		warning.files++
 	}
 }
 
 // Print prints all warnings.
 func (t *Tally) Print(w io.Writer) {
-	for _, warning := range t.all {
+	for _, warning := range t.warnings {
 		about := warning.first
 		if warning.files > 1 {
 			about += " and " + Plural(warning.files-1, "other file")

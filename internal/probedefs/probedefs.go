@@ -42,10 +42,10 @@ type Table struct {
 
 // definition is what a definition of a probe object says.
 type definition struct {
-	probe linkerset.Probe
-	file  string // or member of an archive
-	rank  rank
-	other *definition // in another file of the rank that says something else, or nil
+	probe    linkerset.Probe
+	file     string // or member of an archive
+	rank     rank
+	conflict *definition // in another file of the rank that says something else, or nil
 }
 
 // rank is what counts where several files define a probe: what is certainly a part of
@@ -77,8 +77,8 @@ func (t *Table) add(d *definition) {
 	switch first := t.probes[d.probe.ID]; {
 	case first == nil || d.rank < first.rank:
 		t.probes[d.probe.ID] = d
-	case d.rank == first.rank && first.other == nil && !same(&first.probe, &d.probe):
-		first.other = d
+	case d.rank == first.rank && first.conflict == nil && !same(&first.probe, &d.probe):
+		first.conflict = d
 	}
 }
 
@@ -94,8 +94,8 @@ func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
 	if d == nil {
 		return linkerset.Probe{}, false, nil
 	}
-	if d.other != nil {
-		return linkerset.Probe{}, false, fmt.Errorf("probe %q is %s in %s and %s in %s; convert what belongs together by itself", id, describe(d), d.file, describe(d.other), d.other.file)
+	if d.conflict != nil {
+		return linkerset.Probe{}, false, fmt.Errorf("probe %q is %s in %s and %s in %s; convert what belongs together by itself", id, describe(d), d.file, describe(d.conflict), d.conflict.file)
 	}
 	return d.probe, true, nil
 }
@@ -121,8 +121,8 @@ func read(file string, o Options) *[]definition {
 		if err != nil {
 			return nil
 		}
-		if more, err := definitions(obj, o.ProbePrefix); err == nil {
-			found = append(found, more...)
+		if objectProbes, err := definitions(obj, o.ProbePrefix); err == nil {
+			found = append(found, objectProbes...)
 		}
 		return nil
 	})

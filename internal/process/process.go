@@ -37,7 +37,7 @@ type Process struct {
 func Current() *Process {
 	return &Process{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
-		Notify: signal.Notify, Ignored: signal.Ignored, Exit: os.Exit, Kill: kill, Exec: become,
+		Notify: signal.Notify, Ignored: signal.Ignored, Exit: os.Exit, Kill: kill, Exec: execProgram,
 	}
 }
 

@@ -12,8 +12,8 @@ func StatusOf(state *os.ProcessState) Status { return Status{Code: state.ExitCod
 
 // No process can end by a signal here, nor become another program.
 var (
-	kill   func(sig os.Signal)
-	become func(path string, args, environ []string) error
+	kill        func(sig os.Signal)
+	execProgram func(path string, args, environ []string) error
 )
 
 var passedOn = []os.Signal{os.Interrupt}

@@ -38,7 +38,7 @@ func kill(sig os.Signal) {
 	}
 }
 
-func become(path string, args, environ []string) error {
+func execProgram(path string, args, environ []string) error {
 	err := syscall.Exec(path, args, environ)
 	return &os.PathError{Op: "exec", Path: path, Err: err}
 }

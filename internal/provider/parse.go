@@ -46,7 +46,7 @@ func Parse(src Lines) (*File, error) {
 	}
 	for _, a := range p.attributes {
 		if pr := p.byName[a.provider]; pr != nil {
-			pr.Attributes[a.part] = a.is
+			pr.Attributes[a.index] = a.stability
 		} else {
 			p.warn(a.pos, "", "there are attributes of a provider %s, which is not declared here", a.provider)
 		}

@@ -9,10 +9,10 @@ import (
 
 // attribute is a pragma that says how stable a part of a provider is.
 type attribute struct {
-	pos      token.Pos
-	provider string
-	part     int // an index of partsOf
-	is       Attribute
+	pos       token.Pos
+	provider  string
+	index     int // an index of partsOf
+	stability Attribute
 }
 
 // Attribute is how stable a part of a provider is, in DTrace's numbers.
@@ -76,15 +76,15 @@ func (p *parser) pragma(pos token.Pos, words []string) {
 		if min(name, data, class) < 0 {
 			stability = nil
 		}
-		a.is = Attribute{Name: byte(name), Data: byte(data), Class: byte(class)}
+		a.stability = Attribute{Name: byte(name), Data: byte(data), Class: byte(class)}
 	}
 	if len(stability) != 3 {
 		p.fault(pos, form, "%q is not a stability", words[1])
 	}
 	if len(words) == 5 {
-		a.part = slices.Index(partsOf, words[4])
+		a.index = slices.Index(partsOf, words[4])
 	}
-	if len(words) != 5 || a.part < 0 {
+	if len(words) != 5 || a.index < 0 {
 		p.fault(pos, form, "attributes are those of a part of a provider: %s", strings.Join(partsOf, ", "))
 		return
 	}
@@ -92,6 +92,6 @@ func (p *parser) pragma(pos token.Pos, words []string) {
 }
 
 // number finds a word as DTrace does, which does not care for capitals; -1 if it is none.
-func number(all []string, word string) int {
-	return slices.IndexFunc(all, func(s string) bool { return strings.EqualFold(s, word) })
+func number(words []string, word string) int {
+	return slices.IndexFunc(words, func(s string) bool { return strings.EqualFold(s, word) })
 }

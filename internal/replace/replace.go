@@ -72,7 +72,7 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
 }
 
 // New writes a file that is made from no other. It gets the mode that any new
-// file gets, or that of the file whose place it takes. Links and devices are
+// file gets, or the mode of the file that it replaces. Links and devices are
 // treated as File treats them.
 func (w *Writer) New(path string, data []byte) error {
 	contents := func(to *os.File) error {

@@ -21,16 +21,16 @@ const (
 )
 
 type responses struct {
-	keep        []string
-	files, size int
+	literalAfter []string
+	files, size  int
 }
 
 // Expand replaces each word @FILE by the words of FILE, as libiberty does, and so all GNU
 // tools. A word whose FILE cannot be read stands for itself. It fails for a directory, for
 // a file with a zero byte, and for files that include themselves. A word behind one of
-// keep stands for itself too.
-func Expand(args []string, keep ...string) ([]string, error) {
-	r := responses{keep: keep}
+// literalAfter stands for itself too.
+func Expand(args []string, literalAfter ...string) ([]string, error) {
+	r := responses{literalAfter: literalAfter}
 	return r.expand(args, 0)
 }
 
@@ -48,7 +48,7 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 	out := append([]string(nil), args[:at]...)
 	for i, arg := range args[at:] {
 		name, ok := strings.CutPrefix(arg, "@")
-		if !ok || name == "" || at+i > 0 && slices.Contains(r.keep, args[at+i-1]) {
+		if !ok || name == "" || at+i > 0 && slices.Contains(r.literalAfter, args[at+i-1]) {
 			out = append(out, arg)
 			continue
 		}
@@ -94,19 +94,19 @@ const space = " \t\r\n\v\f"
 // character from meaning anything, in quotes too. A quote that is not closed ends
 // with the text.
 func Split(text []byte) []string {
-	var all []string
+	var words []string
 	for {
 		text = bytes.TrimLeft(text, space)
 		if len(text) == 0 {
-			return all
+			return words
 		}
 		var word []byte
 		word, text = splitWord(text)
-		all = append(all, string(word))
+		words = append(words, string(word))
 	}
 }
 
-func splitWord(text []byte) (word, rest []byte) {
+func splitWord(text []byte) (word, after []byte) {
 	quote := byte(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -36,10 +36,10 @@ func (r *Reader) stateOf(im image.Image, text arch.Text, e *linkerset.Entry, for
 		text := branchOrLoad(im, at.Addr)
 		at, ok, err = r.destination(im, text, at.Addr, uint64(len(text.Code)))
 	}
-	return Unknown, shown(im, first), err
+	return Unknown, displayName(im, first), err
 }
 
-func shown(im image.Image, to image.Ref) string {
+func displayName(im image.Image, to image.Ref) string {
 	if to.Symbol != "" {
 		return to.Symbol
 	}
@@ -75,11 +75,11 @@ func (r *Reader) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, 
 	names := []string{to.Symbol}
 	if !to.Undefined {
 		for _, bits := range []uint64{0, m.Traits().Mode} {
-			more, err := im.SymbolsAt(image.Addr{Section: to.Section, Offset: to.Offset | bits})
+			symbols, err := im.SymbolsAt(image.Addr{Section: to.Section, Offset: to.Offset | bits})
 			if err != nil {
 				return "", err
 			}
-			names = append(names, more...)
+			names = append(names, symbols...)
 		}
 	}
 	isOurs := func(name string) bool { return name != "" && name == m.Traits().ReturnThunk.Symbol }
@@ -138,15 +138,15 @@ func isHelper(im image.Image, at image.Addr) bool {
 }
 
 // helpers are those that conversions make.
-var helpers = sync.OnceValue(func() (all []arch.Stub) {
+var helpers = sync.OnceValue(func() (stubs []arch.Stub) {
 	for _, semaphore := range []string{"", "semaphore"} {
 		for _, thunk := range []string{"", "thunk"} {
 			for _, pad := range []bool{false, true} {
-				all = append(all, arch.Stub{Kind: arch.Enabled, LandingPad: pad, Thunk: thunk, Semaphore: semaphore, Self: semaphore})
+				stubs = append(stubs, arch.Stub{Kind: arch.Enabled, LandingPad: pad, Thunk: thunk, Semaphore: semaphore, Self: semaphore})
 			}
 		}
 	}
-	return all
+	return stubs
 })
 
 // setsResult reports whether code is that of a helper, but for what a linker has filled in.

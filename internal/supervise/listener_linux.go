@@ -137,11 +137,11 @@ func (l *listener) answer(id uint64, errno unix.Errno, flags uint32) error {
 // (SECCOMP_ADDFD_FLAG_SEND): if a signal interrupts that one, the call ends with descriptor 0 and
 // without an error (Linux 6.18), and the process reads its standard input.
 func (l *listener) give(id uint64, fd int, flags uint32) error {
-	given, err := l.add(&addition{id: id, from: uint32(fd), toFlags: flags})
+	childFD, err := l.add(&addition{id: id, from: uint32(fd), toFlags: flags})
 	if err != nil {
 		return err
 	}
-	return l.send(&response{id: id, value: int64(given)})
+	return l.send(&response{id: id, value: int64(childFD)})
 }
 
 // isValid reports whether a stopped call still waits, so that its process is the one that

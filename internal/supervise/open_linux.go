@@ -130,15 +130,15 @@ func readMemory(pid int, address uint64, b []byte) (int, error) {
 func fileOf(pid, directory int, path string) string {
 	process := "/proc/" + strconv.Itoa(pid)
 	for _, self := range []string{"/proc/self", "/proc/thread-self"} {
-		if rest, ok := strings.CutPrefix(path, self); ok && strings.HasPrefix(rest, "/") {
-			return process + rest
+		if below, ok := strings.CutPrefix(path, self); ok && strings.HasPrefix(below, "/") {
+			return process + below
 		}
 	}
-	switch rest, isDescriptor := strings.CutPrefix(path, "/dev/fd/"); {
+	switch descriptor, isDescriptor := strings.CutPrefix(path, "/dev/fd/"); {
 	case path == "":
 		return ""
 	case isDescriptor:
-		return process + "/fd/" + rest
+		return process + "/fd/" + descriptor
 	case path == "/dev/stdin":
 		return process + "/fd/0"
 	case path[0] == '/':

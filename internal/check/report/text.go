@@ -15,9 +15,9 @@ func (text) Write(out io.Writer, r *Report) error {
 	w := bufio.NewWriter(out)
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		for _, part := range []string{f.File, f.Place} {
-			if part != "" {
-				fmt.Fprintf(w, "%s: ", message.OneLine(part))
+		for _, prefix := range []string{f.File, f.Place} {
+			if prefix != "" {
+				fmt.Fprintf(w, "%s: ", message.OneLine(prefix))
 			}
 		}
 		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, message.OneLine(r.sentence(f)), f.Rule.Name)

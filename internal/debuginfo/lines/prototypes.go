@@ -56,7 +56,7 @@ func (p *prototypes) unit(u *unit) error {
 			}
 			return nil
 		}
-		if err := p.keep(current); err != nil {
+		if err := p.addDeclaration(current); err != nil {
 			return err
 		}
 		if len(names) >= p.count {
@@ -75,7 +75,7 @@ func (p *prototypes) unit(u *unit) error {
 	if err != nil && err != errLastEntry {
 		return err
 	}
-	return p.keep(current)
+	return p.addDeclaration(current)
 }
 
 // declaration returns the declaration that an entry begins, nil if it is not a wanted one.
@@ -100,12 +100,12 @@ func (d *declaration) add(e *dwarf.Entry) {
 	}
 }
 
-// keep notes a declaration that has been read.
-func (p *prototypes) keep(d *declaration) error {
+// addDeclaration records a declaration of a function without variable arguments.
+func (p *prototypes) addDeclaration(d *declaration) error {
 	if d == nil || d.open {
 		return nil
 	}
-	sameNumber := func(known []Parameter) bool { return len(known) == len(d.types) }
+	sameNumber := func(params []Parameter) bool { return len(params) == len(d.types) }
 	if slices.ContainsFunc(p.found[d.name], sameNumber) {
 		return nil
 	}

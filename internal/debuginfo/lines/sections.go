@@ -74,8 +74,8 @@ func (s *sections) find(o *elfreloc.Object) {
 		if sec.Flags&elf.SHF_GROUP != 0 || !sec.InFile() {
 			continue
 		}
-		for k, known := range sectionNames {
-			if d := &s.list[k]; name == known && d.index == 0 {
+		for k, sectionName := range sectionNames {
+			if d := &s.list[k]; name == sectionName && d.index == 0 {
 				d.index, d.packed = i, packed
 			}
 		}
@@ -159,9 +159,9 @@ func bare(err error) error {
 
 // hold accounts for memory that debug information is about to take.
 func (s *sections) hold(n uint64) error {
-	most := min(maxDebug, unpackBase+unpackFactor*uint64(s.o.Size()))
-	if n > most || s.held+n > most {
-		return fmt.Errorf("more than %d MiB of it would have to be held in memory", most>>20)
+	limit := min(maxDebug, unpackBase+unpackFactor*uint64(s.o.Size()))
+	if n > limit || s.held+n > limit {
+		return fmt.Errorf("more than %d MiB of it would have to be held in memory", limit>>20)
 	}
 	s.held += n
 	return nil
@@ -254,7 +254,7 @@ func decompressor(kind elf.CompressionType, size uint64, packed []byte) (io.Read
 func zstdReader(size uint64, packed []byte) (io.Reader, error) {
 	var b bytes.Buffer
 	const headers, chdr = 64 + 2*64, 24 // Elf64_Ehdr and two Elf64_Shdr; Elf64_Chdr
-	for _, part := range []any{
+	for _, record := range []any{
 		elf.Header64{
 			Ident:   [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
 			Version: uint32(elf.EV_CURRENT), Shoff: 64, Ehsize: 64, Shentsize: 64, Shnum: 2,
@@ -267,7 +267,7 @@ func zstdReader(size uint64, packed []byte) (io.Reader, error) {
 		elf.Chdr64{Type: uint32(elf.COMPRESS_ZSTD), Size: size, Addralign: 1},
 		packed,
 	} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+		if err := binary.Write(&b, binary.LittleEndian, record); err != nil {
 			return nil, err
 		}
 	}

@@ -135,13 +135,13 @@ func (p *program) run(r reader) error {
 }
 
 // advance ends a row.
-func (p *program) advance(c *cursor.Cursor, by uint64) {
+func (p *program) advance(c *cursor.Cursor, units uint64) {
 	if len(p.rows) == maxRows {
 		c.Fail(errors.New("too many rows"))
 		return
 	}
 	p.rows = append(p.rows, p.row)
-	p.row.At += by * p.cie.code
+	p.row.At += units * p.cie.code
 }
 
 // instruction executes one. An unknown one ends what is known of the function.
@@ -366,9 +366,9 @@ func (r *reader) entry() reader {
 
 // format is how a pointer is stored.
 type format struct {
-	known  bool
-	size   int // bytes, 0 for a word
-	signed bool
+	isSupported bool
+	size        int // bytes, 0 for a word
+	signed      bool
 }
 
 // formats are those of DW_EH_PE_absptr, udata2, udata4, udata8, signed and
@@ -381,7 +381,7 @@ var formats = [formatMask + 1]format{
 // formatOf returns the format of an encoding that an address of code may have.
 func (r *reader) formatOf(encoding byte) format {
 	f := formats[encoding&formatMask]
-	if base := encoding &^ formatMask; !f.known || base != 0 && base != relative {
+	if base := encoding &^ formatMask; !f.isSupported || base != 0 && base != relative {
 		r.fail("pointer encoding %#x", encoding)
 	}
 	return f
@@ -424,7 +424,7 @@ func (r *reader) skipPointer(encoding byte) {
 		r.Skip((at+word-1)&^(word-1) - at)
 	}
 	f := formats[encoding&formatMask]
-	if !f.known {
+	if !f.isSupported {
 		r.fail("pointer encoding %#x", encoding)
 	}
 	r.Skip(uint64(r.width(f)))

@@ -64,15 +64,15 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 }
 
 // Merge takes in the objects of another.
-func (c *Common) Merge(other *Common) {
+func (c *Common) Merge(added *Common) {
 	if c.objects == 0 {
-		*c = *other
+		*c = *added
 		return
 	}
-	if other.objects > 0 {
-		c.objects += other.objects
-		c.bits &= other.bits
-		c.any |= other.any
+	if added.objects > 0 {
+		c.objects += added.objects
+		c.bits &= added.bits
+		c.any |= added.any
 	}
 }
 
@@ -128,7 +128,7 @@ func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, 
 
 // cut takes n bytes, and what pads them to a multiple of align; at the end the
 // padding may be missing.
-func cut(b []byte, n uint32, align int) (first, rest []byte, ok bool) {
+func cut(b []byte, n uint32, align int) (first, after []byte, ok bool) {
 	if uint64(n) > uint64(len(b)) {
 		return nil, nil, false
 	}

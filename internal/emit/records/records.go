@@ -140,23 +140,23 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	if err != nil {
 		return err
 	}
-	own := map[int]*section{}
+	sections := map[int]*section{}
 	for _, s := range plan.Sites {
 		target, off := s.Relocs.Target, s.Change.Site.Offset
 		if objects.Local(s.Stub) {
 			return o.OffsetError(target, off, fmt.Errorf("the probe object %q is local, so that no other object can name it; define it at file scope, and not static", objects.Name(s.Stub)))
 		}
-		sec := own[target]
+		sec := sections[target]
 		if sec == nil {
 			sec = &section{object: o, index: target, described: plan.Scan.Machine.Traits().Descriptors != ""}
 			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
 				return err
 			}
-			own[target], l.sections = sec, append(l.sections, sec)
+			sections[target], l.sections = sec, append(l.sections, sec)
 		}
 		sec.sites = append(sec.sites, site{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
 	}
-	return findBases(o, syms, own, l.machine.Traits().Mode)
+	return findBases(o, syms, sections, l.machine.Traits().Mode)
 }
 
 // signature returns the name of a group; linkers keep one group of each name.
@@ -186,10 +186,10 @@ func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []ui
 // findBases finds the global symbols of sections, and the groups they are in.
 // Those of functions in another instruction set than the usual one are none: what is named
 // by its distance from such a one gets the bits that choose it, too.
-func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section, mode uint64) error {
+func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*section, mode uint64) error {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		sym := syms.At(i)
-		s := own[sym.Section]
+		s := sections[sym.Section]
 		if s == nil {
 			continue
 		}
@@ -208,7 +208,7 @@ func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section,
 	if err != nil {
 		return err
 	}
-	for in, s := range own {
+	for in, s := range sections {
 		slices.SortFunc(s.bases, compareBases)
 		if group, ok := groups[in]; ok {
 			s.signature = signature(o, group, syms)

@@ -72,14 +72,14 @@ func (s *section) refuse(site site, err error) error {
 // base finds the nearest symbol before a site that names it, or else the nearest
 // behind it.
 func (s *section) base(off uint64) (*base, error) {
-	known := s.bases
+	bases := s.bases
 	var before, behind *base
-	first, _ := slices.BinarySearchFunc(known, off+1, func(b base, off uint64) int { return cmp.Compare(b.value, off) })
+	first, _ := slices.BinarySearchFunc(bases, off+1, func(b base, off uint64) int { return cmp.Compare(b.value, off) })
 	if first > 0 {
-		before = &known[first-1]
+		before = &bases[first-1]
 	}
-	for i := first; i < len(known) && known[i].value == known[first].value; i++ {
-		behind = &known[i]
+	for i := first; i < len(bases) && bases[i].value == bases[first].value; i++ {
+		behind = &bases[i]
 	}
 	switch {
 	case before != nil && !s.deletes(before.value, off):
@@ -132,12 +132,12 @@ func (l *List) checkCopies(s *section, records []record, copies []*section) []er
 		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
 	}
 	for _, c := range copies[1:] {
-		other, bad := c.nameSites()
+		copied, bad := c.nameSites()
 		if len(bad) > 0 {
 			return bad
 		}
 		sameKind := func(a, b site) bool { return a.kind == b.kind }
-		if !slices.Equal(records, other) || !slices.EqualFunc(s.sites, c.sites, sameKind) {
+		if !slices.Equal(records, copied) || !slices.EqualFunc(s.sites, c.sites, sameKind) {
 			return []error{s.refuse(s.sites[0], fmt.Errorf("the copy of %q in %s has other sites; compile both with the same flags", s.signature, c.object.Name))}
 		}
 	}

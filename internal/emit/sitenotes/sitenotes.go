@@ -44,9 +44,9 @@ func Is(s *elfreloc.Section, name string) bool {
 
 // Writer adds sections of notes to an object.
 type Writer struct {
-	Edit *elfreloc.Edit
-	m    arch.Machine
-	kept int // the last text section that Keep was called for
+	Edit     *elfreloc.Edit
+	m        arch.Machine
+	keptText int // the last text section that addKeepSection was called for
 }
 
 // NewWriter starts to add sections.
@@ -72,15 +72,15 @@ func (w *Writer) Add(name string, text int, n *Notes) (linkerset.SymbolRef, erro
 			return linkerset.SymbolRef{}, err
 		}
 	}
-	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.Edit, w.m, sec)}, w.keep(text, n.rela)
+	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.Edit, w.m, sec)}, w.addKeepSection(text, n.rela)
 }
 
-// keep adds the section that keeps text alive in gold, once.
-func (w *Writer) keep(text int, rela bool) error {
-	if !w.m.Traits().GoldSupported || w.kept == text {
+// addKeepSection adds the section that keeps text alive in gold, once.
+func (w *Writer) addKeepSection(text int, rela bool) error {
+	if !w.m.Traits().GoldSupported || w.keptText == text {
 		return nil
 	}
-	w.kept = text
+	w.keptText = text
 	trap := w.m.Traits().Breakpoints[0]
 	sec := w.Edit.AddSection(elfreloc.NewSection{
 		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
@@ -141,12 +141,12 @@ func (n *Notes) Word(to linkerset.SymbolRef) {
 
 // Word64 appends an address as 64 bits, whatever the class.
 func (n *Notes) Word64(to linkerset.SymbolRef) {
-	rest := make([]byte, 8-n.layout.Word())
+	padding := make([]byte, 8-n.layout.Word())
 	if n.layout.Order == binary.ByteOrder(binary.BigEndian) {
-		n.data, rest = append(n.data, rest...), nil
+		n.data, padding = append(n.data, padding...), nil
 	}
 	n.Word(to)
-	n.data = append(n.data, rest...)
+	n.data = append(n.data, padding...)
 }
 
 // Byte appends one byte.

@@ -56,18 +56,18 @@ func NewWriter(w *sitenotes.Writer) *Writer { return &Writer{w: w} }
 // Add adds the notes of the sites of text section text, of which probe returns each. rela tells that
 // addends are to be in relocations, and not in the notes. It returns what text has to refer to in order
 // to keep them alive.
-func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, error)) (keep []linkerset.SymbolRef, err error) {
+func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, error)) (anchors []linkerset.SymbolRef, err error) {
 	base, err := w.baseSymbol()
 	if err != nil {
 		return nil, err
 	}
-	all := w.w.Notes(rela, sites)
+	notes := w.w.Notes(rela, sites)
 	for i := range sites {
 		p, err := probe(i)
 		if err != nil {
 			return nil, err
 		}
-		all.Add(Owner, NoteType, func(n *sitenotes.Notes) {
+		notes.Add(Owner, NoteType, func(n *sitenotes.Notes) {
 			n.Word(p.Site)
 			n.Word(linkerset.SymbolRef{Sym: base})
 			n.Word(p.Semaphore)
@@ -76,8 +76,8 @@ func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, e
 			n.String(p.Args)
 		})
 	}
-	notes, err := w.w.Add(Section, text, all)
-	return []linkerset.SymbolRef{notes, {Sym: base}}, err
+	mark, err := w.w.Add(Section, text, notes)
+	return []linkerset.SymbolRef{mark, {Sym: base}}, err
 }
 
 // baseSymbol finds the symbol of the base section, which objects have that use

@@ -63,9 +63,8 @@ func (t cType) on(m arch.Machine) Type {
 	return t.Type
 }
 
-// others are words of C that only types have which are in no register of
-// integers, or in two.
-var others = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
+// nonIntegerWords are the words of C for types that no integer register holds, or only two.
+var nonIntegerWords = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
 
 // parseType finds the width and sign of a C type, as a string has it. The name of a
 // parameter may stand behind it. It reports false for an unknown type, and
@@ -75,7 +74,7 @@ func parseType(text string) (cType, bool) {
 		return cType{Type: Type{Size: pointer}}, true
 	}
 	fields := strings.Fields(text)
-	if slices.ContainsFunc(fields, func(s string) bool { return slices.Contains(others, s) }) {
+	if slices.ContainsFunc(fields, func(s string) bool { return slices.Contains(nonIntegerWords, s) }) {
 		return cType{}, false
 	}
 	fields = slices.DeleteFunc(fields, func(s string) bool { return slices.Contains(qualifiers, s) })

@@ -116,38 +116,38 @@ func (n *Requirements) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.S
 	if err := n.addCalls(o, scan, uses.hidden); err != nil {
 		return err
 	}
-	if len(uses.hidden) == 0 && !uses.more {
+	if len(uses.hidden) == 0 && !uses.hasNew {
 		return nil // the records say nothing new
 	}
 	return n.addRecords(o, uses.hidden)
 }
 
 // Merge takes in what another has taken in.
-func (n *Requirements) Merge(other *Requirements) {
+func (n *Requirements) Merge(added *Requirements) {
 	if n.empty == nil {
-		n.empty, n.machine = other.empty, other.machine
+		n.empty, n.machine = added.empty, added.machine
 	}
 	if n.thunk == "" {
-		n.thunk = other.thunk
+		n.thunk = added.thunk
 	}
-	n.notes.Merge(&other.notes)
-	maps.Copy(n.stubs, other.stubs)
-	for name, linked := range other.defined {
+	n.notes.Merge(&added.notes)
+	maps.Copy(n.stubs, added.stubs)
+	for name, linked := range added.defined {
 		n.defined[name] = n.defined[name] || linked
 	}
-	maps.Copy(n.sources, other.sources)
-	maps.Copy(n.exported, other.exported)
-	for name, p := range other.probes {
+	maps.Copy(n.sources, added.sources)
+	maps.Copy(n.exported, added.exported)
+	for name, p := range added.probes {
 		n.addProbe(name, p.id, p.user, map[string]bool{name: p.hidden})
 	}
 }
 
 // MergeOptional is Merge for what a linker may leave out of the link: members of archives. A linker
 // that has left them out may not look for their definitions again.
-func (n *Requirements) MergeOptional(other *Requirements) {
-	optional := *other
+func (n *Requirements) MergeOptional(added *Requirements) {
+	optional := *added
 	optional.defined = map[string]bool{}
-	for name := range other.defined {
+	for name := range added.defined {
 		optional.defined[name] = false
 	}
 	n.Merge(&optional)
@@ -251,7 +251,7 @@ func (n *Requirements) isObject(name string) bool {
 
 // uses are the probe objects that symbols of an object may be of.
 type uses struct {
-	more   bool            // some were not met before
+	hasNew bool            // some were not met before
 	hidden map[string]bool // those that the object hides; nil for none
 }
 
@@ -272,7 +272,7 @@ func (n *Requirements) addSymbols(syms *elfreloc.Symbols) (u uses) {
 			u.hidden[name] = true
 		}
 		if s.Section <= 0 { // a common symbol's place is not known yet
-			u.more = u.more || n.probes[name] == nil
+			u.hasNew = u.hasNew || n.probes[name] == nil
 		}
 		if s.Section == 0 {
 			continue
@@ -300,13 +300,13 @@ type Unknown struct {
 }
 
 // Unknown returns such probes, sorted by the name of the probe object.
-func (n *Requirements) Unknown() (all []Unknown) {
+func (n *Requirements) Unknown() (unknown []Unknown) {
 	for _, p := range n.missing() {
 		if provider, _, ok := strings.Cut(p.id, "___"); ok && n.sources[provider] {
-			all = append(all, Unknown{p.user, p.object, provider})
+			unknown = append(unknown, Unknown{p.user, p.object, provider})
 		}
 	}
-	return all
+	return unknown
 }
 
 // addCalls takes in the stubs of an object, and the probes whose sites a

@@ -42,18 +42,18 @@ func (n *Requirements) Source() ([]byte, error) {
 
 // missing lists the probes that have no definition, sorted by name.
 func (n *Requirements) missing() []*probe {
-	var all []*probe
+	var missing []*probe
 	for name, p := range n.probes {
 		if _, defined := n.defined[name]; !defined && (p.hidden || !n.exported[name]) {
-			all = append(all, p)
+			missing = append(missing, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b *probe) int { return cmp.Compare(a.object, b.object) })
-	return all
+	slices.SortFunc(missing, func(a, b *probe) int { return cmp.Compare(a.object, b.object) })
+	return missing
 }
 
 func (n *Requirements) write(a assembly.Assembler) {
-	w := &writer{Assembler: a, word: n.empty.Encoding.Word(), named: n.machine != nil && n.machine.Traits().NamedNone}
+	w := &writer{Assembler: a, word: n.empty.Encoding.Word(), labels: n.machine != nil && n.machine.Traits().NamedNone}
 	probes := n.missing()
 	providers := map[string]bool{}
 	for _, p := range probes {
@@ -94,10 +94,10 @@ func (n *Requirements) write(a assembly.Assembler) {
 
 type writer struct {
 	assembly.Assembler
-	word  int
-	named bool // entries of linker sets need symbols (Traits.NamedNone)
-	count int  // of objects so far
-	code  []described
+	word   int
+	labels bool // entries of linker sets need symbols (Traits.NamedNone)
+	count  int  // of objects so far
+	code   []described
 }
 
 // described is a function's code that is still to be given a descriptor.
@@ -116,7 +116,7 @@ func (w *writer) begin(symbol assembly.Symbol, set string) (text string) {
 	self := fmt.Sprintf(".Lsdt_object%d", w.count)
 	entry := fmt.Sprintf(".Lsdt_entry%d", w.count)
 	w.Section(assembly.Section{Name: set, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
-	if w.named {
+	if w.labels {
 		// Assemblers make sections and offsets of local symbols.
 		entry = "_." + set + "." + symbol.Name
 		w.Symbol(assembly.Symbol{Name: entry, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Hidden: true, Size: uint64(w.word)})
@@ -232,6 +232,6 @@ func IsGenerated(o *elfreloc.Object) (bool, error) {
 }
 
 func ownSection(name string) bool {
-	others := []string{"set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property"}
-	return slices.Contains(others, name) || slices.Contains(functions[:], name) || len(name) > len(".data.") && name[:len(".data.")] == ".data."
+	sections := []string{"set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property"}
+	return slices.Contains(sections, name) || slices.Contains(functions[:], name) || len(name) > len(".data.") && name[:len(".data.")] == ".data."
 }

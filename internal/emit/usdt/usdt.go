@@ -65,7 +65,7 @@ func IsNoteSection(s *elfreloc.Section) bool { return s.Name == functionSection 
 
 // Add writes the notes of text section text, which may be none, by w. It returns what text
 // has to refer to in order to keep them alive.
-func Add(w *sitenotes.Writer, text int, rela bool, probes []Probe) (keep []linkerset.SymbolRef, err error) {
+func Add(w *sitenotes.Writer, text int, rela bool, probes []Probe) (anchors []linkerset.SymbolRef, err error) {
 	names, at := functions(probes)
 	sym := w.Edit.SectionSymbol(w.Edit.AddSection(elfreloc.NewSection{
 		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, GroupOf: text,
@@ -91,13 +91,13 @@ func Add(w *sitenotes.Writer, text int, rela bool, probes []Probe) (keep []linke
 // functions makes the contents of a section of functions' names, each there once, and
 // tells where that of each probe is. At 0 there is "".
 func functions(probes []Probe) (names []byte, at []int64) {
-	names, known := []byte{0}, map[string]int64{"": 0}
+	names, offsets := []byte{0}, map[string]int64{"": 0}
 	for _, p := range probes {
 		name := p.Function[:min(len(p.Function), maxFunction-1)]
-		offset, ok := known[name]
+		offset, ok := offsets[name]
 		if !ok {
 			offset = int64(len(names))
-			known[name] = offset
+			offsets[name] = offset
 			names = append(append(names, name...), 0)
 		}
 		at = append(at, offset)
@@ -124,8 +124,8 @@ var operand = sync.OnceValue(func() *regexp.Regexp {
 var argument = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^| )-?[0-9]+f?@`) })
 
 // Operands counts operands. bad is the first that DTrace does not read, or "".
-func Operands(all string) (n int, bad string) {
-	split := Split(all)
+func Operands(operands string) (n int, bad string) {
+	split := Split(operands)
 	if i := slices.IndexFunc(split, func(one string) bool { return !operand().MatchString(one) }); i >= 0 {
 		bad = split[i]
 	}
@@ -133,15 +133,15 @@ func Operands(all string) (n int, bad string) {
 }
 
 // Split returns the operands of a string, each with its size.
-func Split(all string) []string {
-	starts := argument().FindAllStringIndex(all, -1)
+func Split(operands string) []string {
+	starts := argument().FindAllStringIndex(operands, -1)
 	split := make([]string, len(starts))
 	for i, at := range starts {
-		end := len(all)
+		end := len(operands)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
-		split[i] = strings.TrimSpace(all[at[0]:end])
+		split[i] = strings.TrimSpace(operands[at[0]:end])
 	}
 	return split
 }

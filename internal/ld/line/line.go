@@ -96,7 +96,7 @@ func (p *parser) arg(args []string) int {
 	}
 	p.line.Args = append(p.line.Args, arg)
 	p.change(name, value)
-	p.line.keep(name, value)
+	p.line.recordFlag(name, value)
 	return n
 }
 
@@ -135,8 +135,8 @@ func isForeign(format string) bool { return format != "default" && !strings.HasP
 // of those that are named.
 var elsewhere = []string{"mri-script", "remap-inputs", "remap-inputs-file", "chroot"}
 
-// keep notes what an argument says of the whole link.
-func (l *Line) keep(name, value string) {
+// recordFlag records a flag that applies to the whole link.
+func (l *Line) recordFlag(name, value string) {
 	switch name {
 	case "relocatable":
 		l.Relocatable = true
@@ -182,8 +182,8 @@ func (l *Line) Candidates(arg *Arg) (files []string) {
 	}
 	for _, directory := range l.Path {
 		for _, sign := range []string{"=", "$SYSROOT"} {
-			if rest, ok := strings.CutPrefix(directory, sign); ok {
-				directory = l.Sysroot + rest
+			if relative, ok := strings.CutPrefix(directory, sign); ok {
+				directory = l.Sysroot + relative
 			}
 		}
 		for _, name := range names {

@@ -52,11 +52,11 @@ const shortValues = "aAbcCeFfhIlLmoOPRTuyYz"
 // linker's command line to read.
 func wordsOnce(text string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
-		all := map[string]bool{}
+		words := map[string]bool{}
 		for _, w := range strings.Fields(text) {
-			all[w] = true
+			words[w] = true
 		}
-		return all
+		return words
 	})
 }
 

@@ -40,7 +40,7 @@ var ownNames = []string{"cc", "gcc", "clang", "cpp"}
 // compiler finds the compiler for the target: the one that is named, or else one of the
 // host's or of the target's triplet.
 func (o *Options) compiler() (compiler, error) {
-	candidates := [][]string{o.named()}
+	candidates := [][]string{o.fromSettings()}
 	if candidates[0] == nil {
 		candidates = o.installed()
 	}
@@ -71,8 +71,8 @@ func (o *Options) compiler() (compiler, error) {
 		o.Target.name(), strings.Join(candidates[0], " "), triplets[0])
 }
 
-// named returns the compiler that the command line or the environment names, nil for none.
-func (o *Options) named() []string {
+// fromSettings returns the compiler that the command line or the environment names, nil for none.
+func (o *Options) fromSettings() []string {
 	if o.Program != "" {
 		return []string{o.Program}
 	}
@@ -94,31 +94,31 @@ func (o *Options) named() []string {
 // words returns the words of a variable, without flags that write dependencies: of p.d,
 // compilers write these to p.d itself.
 func (o *Options) words(variable string) (words []string) {
-	all := responsefile.Split([]byte(o.Process.Getenv(variable)))
-	for i := 0; i < len(all); i++ {
-		switch word := all[i]; {
+	fields := responsefile.Split([]byte(o.Process.Getenv(variable)))
+	for i := 0; i < len(fields); i++ {
+		switch word := fields[i]; {
 		case word == "-MF", word == "-MT", word == "-MQ":
 			i++ // its value
 		case strings.HasPrefix(word, "-M"), strings.HasPrefix(word, "-Wp,-M"):
 		default:
-			words = append(words, all[i])
+			words = append(words, fields[i])
 		}
 	}
 	return words
 }
 
 // installed returns the compilers that are installed.
-func (o *Options) installed() (all [][]string) {
+func (o *Options) installed() (compilers [][]string) {
 	names := slices.Clone(ownNames)
 	if t := o.Target.Triplet; t != "" {
 		names = append(names, t+"-cc", t+"-gcc", t+"-clang")
 	}
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err == nil {
-			all = append(all, []string{name})
+			compilers = append(compilers, []string{name})
 		}
 	}
-	return all
+	return compilers
 }
 
 // Triplet asks a compiler what it makes objects for, "" if it does not say.
