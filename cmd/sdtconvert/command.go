@@ -195,7 +195,7 @@ func (p *program) runCommand(args []string) int {
 	if completes(args) {
 		return p.complete(args)
 	}
-	c, at, operands := splitCommand(args)
+	c, _, operands := splitCommand(args)
 	if c == nil || c.wrapped == "" {
 		expanded, err := responsefile.Expand(args, requireFlag)
 		if err != nil {
@@ -207,6 +207,7 @@ func (p *program) runCommand(args []string) int {
 			}
 			return p.report(err)
 		}
+		at := 0
 		if c, at, operands = splitCommand(expanded); c == nil {
 			if err := checkFirstWord(expanded, at); err != nil {
 				return p.report(err)
