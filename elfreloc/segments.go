@@ -59,12 +59,15 @@ const pnXnum = 0xffff
 // each time it is called. Without one it is empty.
 func (o *Object) DynamicSymbols() (*Symbols, error) {
 	t := newSymbols(o)
-	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Type == elf.SHT_DYNSYM {
-			return t, t.read(i, 0)
-		}
+	if i := o.dynamicSymtab(); i != 0 {
+		return t, t.read(i, 0)
 	}
 	return t, nil
+}
+
+// dynamicSymtab returns the index of the first SHT_DYNSYM section, 0 if there is none.
+func (o *Object) dynamicSymtab() int {
+	return max(0, slices.IndexFunc(o.Sections, func(s Section) bool { return s.Type == elf.SHT_DYNSYM }))
 }
 
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their

@@ -164,15 +164,25 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 	}
 }
 
-// NamesContain reports whether any of the texts occurs in the string table
-// of the symbols. It streams the table, and reads nothing else. Where none does, nothing in the object has such a name.
+// NamesContain reports whether any of the texts occurs in the string table of the symbols. It streams
+// the table, and reads nothing else. Where none does, nothing in the object has such a name.
 func (o *Object) NamesContain(texts [][]byte) (bool, error) {
-	if o.symtab == 0 {
+	return o.namesOfTableContain(o.symtab, texts)
+}
+
+// DynamicNamesContain is NamesContain for DynamicSymbols.
+func (o *Object) DynamicNamesContain(texts [][]byte) (bool, error) {
+	return o.namesOfTableContain(o.dynamicSymtab(), texts)
+}
+
+// namesOfTableContain looks into the names of a symbol table, which is section 0 if there is none.
+func (o *Object) namesOfTableContain(symtab int, texts [][]byte) (bool, error) {
+	if symtab == 0 {
 		return false, nil
 	}
-	sec := int(o.Sections[o.symtab].Link)
+	sec := int(o.Sections[symtab].Link)
 	if sec >= len(o.Sections) {
-		return false, o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
+		return false, o.SectionError(symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
 	}
 	if sec == 0 {
 		return false, nil

@@ -45,10 +45,10 @@ type declaration struct {
 	open  bool           // whether it has no prototype, or one with `...'
 }
 
-// unit reads the entries of a unit from first to last.
+// unit reads the entries of a unit, up to the last wanted prototype.
 func (p *prototypes) unit(u *unit) error {
 	var current *declaration
-	names := map[string]bool{} // that the unit declares
+	names := map[string]bool{} // that the unit declares with a prototype
 	err := p.t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
 		if current != nil && depth > current.depth {
 			if depth == current.depth+1 {
@@ -59,17 +59,17 @@ func (p *prototypes) unit(u *unit) error {
 		if err := p.addDeclaration(current); err != nil {
 			return err
 		}
-		if len(names) >= p.count {
-			current = nil
-			return errLastEntry
-		}
-		if structures[e.Tag] != "" {
-			current = nil
-			return errSkipChildren // no function of C is declared in a structure
-		}
-		if current = p.declaration(e, depth); current != nil {
+		if current != nil && !current.open {
 			names[current.name] = true
 		}
+		current = nil
+		switch {
+		case len(names) >= p.count:
+			return errLastEntry
+		case structures[e.Tag] != "":
+			return errSkipChildren // no function of C is declared in a structure
+		}
+		current = p.declaration(e, depth)
 		return nil
 	})
 	if err != nil && err != errLastEntry {

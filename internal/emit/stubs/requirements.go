@@ -222,15 +222,10 @@ func (n *Requirements) AddLTO(file, name string, defined bool) {
 
 // addExports takes in what a shared library defines for others.
 func (n *Requirements) addExports(o *elfreloc.Object) error {
-	texts := [][]byte{[]byte(n.opts.ProbePrefix), []byte(providerPrefix)}
-	for i := range o.Sections { // a linker opens libraries of its own, some with a hundred thousand names
-		sec := &o.Sections[i]
-		if sec.Type != elf.SHT_DYNSYM || int(sec.Link) >= len(o.Sections) {
-			continue
-		}
-		if found, err := o.Contains(int(sec.Link), texts); err != nil || !found {
-			return err
-		}
+	// A linker opens libraries of its own, too, some with a hundred thousand names.
+	found, err := o.DynamicNamesContain([][]byte{[]byte(n.opts.ProbePrefix), []byte(providerPrefix)})
+	if err != nil || !found {
+		return err
 	}
 	syms, err := o.DynamicSymbols()
 	if err != nil {
