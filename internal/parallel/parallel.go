@@ -38,21 +38,21 @@ func share(files, jobs int) int {
 	return max(1, min(most, files/(jobs*turns)))
 }
 
-// InOrder calls work with each number below n, as Each does, and hands the results
+// InOrder calls work with each number below n, as Each does, and hands all results
 // to done in the order of the numbers, one at a time. The goroutine that finishes
 // the next in turn hands over what is ready, so that none has to be woken for it.
-func InOrder[R any](n, jobs int, work func(i int) *R, done func(i int, r *R)) {
-	results := make([]*R, n)
-	var mu sync.Mutex // of results, turn, and the calls of done
+func InOrder[R any](n, jobs int, work func(i int) R, done func(i int, r R)) {
+	results, ready := make([]R, n), make([]bool, n)
+	var mu sync.Mutex // of results, ready, turn, and the calls of done
 	turn := 0
 	Each(n, jobs, func(i int) {
 		r := work(i)
 		mu.Lock()
 		defer mu.Unlock()
-		results[i] = r
-		for ; turn < n && results[turn] != nil; turn++ {
+		results[i], ready[i] = r, true
+		for ; turn < n && ready[turn]; turn++ {
 			done(turn, results[turn])
-			results[turn] = nil
+			results[turn] = *new(R)
 		}
 	})
 }

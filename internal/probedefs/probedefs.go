@@ -66,9 +66,9 @@ func New(files []string, o Options) *Table {
 
 // readFiles fills the table.
 func (t *Table) readFiles() {
-	parallel.InOrder(len(t.files), t.options.Jobs, func(i int) *[]definition { return read(t.files[i], t.options) }, func(_ int, found *[]definition) {
-		for i := range *found {
-			t.add(&(*found)[i])
+	parallel.InOrder(len(t.files), t.options.Jobs, func(i int) []definition { return read(t.files[i], t.options) }, func(_ int, found []definition) {
+		for i := range found {
+			t.add(&found[i])
 		}
 	})
 }
@@ -111,8 +111,7 @@ func describe(d *definition) string {
 }
 
 // read reads the definitions of a file. What cannot be read has none.
-func read(file string, o Options) *[]definition {
-	var found []definition
+func read(file string, o Options) (found []definition) {
 	input.Each(file, input.Options{FollowThin: o.FollowThin}, func(src *input.Source) error {
 		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
 			return nil
@@ -126,7 +125,7 @@ func read(file string, o Options) *[]definition {
 		}
 		return nil
 	})
-	return &found
+	return found
 }
 
 // definitions returns what the structures of probe objects say that others can name.
