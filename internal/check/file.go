@@ -46,8 +46,8 @@ type fileChecker struct {
 	err error
 }
 
-// check applies the rules to the file. After an error some of them were not applied.
-func (c *fileChecker) check() error {
+// begin takes the file into the set, and finds the calls of stubs in an object.
+func (c *fileChecker) begin() {
 	s := c.set
 	s.files = append(s.files, c.Name)
 	c.index, c.link = len(s.files)-1, s.linkOf(c.Object)
@@ -59,6 +59,12 @@ func (c *fileChecker) check() error {
 	if c.mentioned = c.namesContain(s.opts.Names.StubTexts()...); c.mentioned && c.relocatable() {
 		c.calls()
 	}
+}
+
+// check applies the rules to the file. After an error some of them were not applied.
+func (c *fileChecker) check() error {
+	s := c.set
+	c.begin()
 	if c.code == nil || c.err != nil {
 		return c.err // without code it is not converted
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
@@ -33,13 +34,13 @@ type linkInput struct {
 	// generates says that code is generated of it, or of a member, that has probes: its own
 	// machine code, if there is any, is converted beside that.
 	generates bool
-	needs     *probeNeeds // of what is not converted; else nil
-	optional  bool        // the link may leave it out: it is between --start-lib and --end-lib
-	members   []string    // files with probes that a thin archive names
-	nested    bool        // a thin archive with members of other archives
-	script    bool        // it is text, which may be a linker script
-	foreign   bool        // a script that has inputs read in another format than ELF
-	err       error       // that keeps it from being converted, though it holds probes
+	needs     *probeNeeds  // of what is not converted; else nil
+	optional  bool         // the link may leave it out: it is between --start-lib and --end-lib, or a member of a thin archive
+	members   []*linkInput // files with probes that a thin archive names
+	nested    bool         // a thin archive with members of other archives
+	script    bool         // it is text, which may be a linker script
+	foreign   bool         // a script that has inputs read in another format than ELF
+	err       error        // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -65,12 +66,15 @@ type examiner struct {
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
 func probeTexts(o patch.Options) [][]byte { return append(o.Names.StubTexts(), []byte(o.ProbePrefix)) }
 
-// examine finds out whether a file is worth converting. What cannot be read is left to
-// the linker, which knows how to complain.
+// examine finds out whether a file is worth converting. A file that cannot be opened is left to the
+// linker, which knows how to complain, unless this process alone lacks what it takes.
 func (k *examiner) examine(path, name string) *linkInput {
 	in := &linkInput{path: path, name: name}
 	f, err := input.Open(path)
 	if err != nil {
+		if lacksResources(err) {
+			in.err = err
+		}
 		return in
 	}
 	defer f.Close()
@@ -92,6 +96,12 @@ func (k *examiner) examine(path, name string) *linkInput {
 		in.foreign, _ = hasForeignTarget(src)
 	}
 	return in
+}
+
+// lacksResources reports whether an error is of this process, and not of the file: the linker may
+// open that.
+func lacksResources(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // foreignTarget is the command of a linker script that has inputs read in another format than ELF.
@@ -257,8 +267,10 @@ func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error 
 			in.nested = in.nested || src.Inner != nil
 			names, probes, err := k.member(in, src)
 			in.names, in.probes = in.names || names, in.probes || probes
-			if probes && lib.Thin {
-				in.members = append(in.members, src.File.Path)
+			if probes && lib.Thin && src.Inner == nil {
+				m := k.examine(src.File.Path, src.File.Path)
+				m.optional = true
+				in.members = append(in.members, m)
 			}
 			memberErrs = errors.Join(memberErrs, err)
 			return nil

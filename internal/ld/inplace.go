@@ -51,8 +51,16 @@ func (l *link) linkInPlace(ln *line.Line, found lookResult) (process.Status, err
 	if err != nil {
 		return process.Status{}, err
 	}
+	verified := func(last ...string) (process.Status, error) {
+		return l.verified(ln, func() []*linkInput { return inputs }, func() (process.Status, error) {
+			return l.runLinker(slices.Concat(flags, l.args, last))
+		})
+	}
 	if ln.Relocatable || need == nil {
-		return l.execLinker(flags)
+		if !slices.ContainsFunc(inputs, (*linkInput).holdsProbes) && !found.incomplete {
+			return l.execLinker(flags)
+		}
+		return verified()
 	}
 	data, err := l.object(need)
 	if err != nil {
@@ -63,8 +71,7 @@ func (l *link) linkInPlace(ln *line.Line, found lookResult) (process.Status, err
 	if err != nil {
 		return process.Status{}, err
 	}
-	cmd := l.command(slices.Concat(flags, l.args, []string{added}, l.neededAgain(need, inputs)))
-	status, err := l.finish(cmd, l.session.Start(cmd))
+	status, err := verified(append([]string{added}, l.neededAgain(need, inputs)...)...)
 	if err != nil || status != (process.Status{}) {
 		return status, err
 	}

@@ -85,13 +85,25 @@ func newInputs(l *link, k *examiner, found lookResult) (*inputs, error) {
 		}
 	}
 	for _, f := range s.order {
-		for _, member := range f.in.members {
-			if id, ok := supervise.Identify(member); ok && s.files[id] != nil && s.files[id].binary {
-				errs = append(errs, mixedUse(member))
-			}
-		}
+		errs = append(errs, s.addMembers(f.in.members)...)
 	}
 	return s, errors.Join(errs...)
+}
+
+// addMembers adds the files with probes that a thin archive names: the linker opens them itself.
+func (s *inputs) addMembers(members []*linkInput) (errs []error) {
+	for _, member := range members {
+		id, ok := supervise.Identify(member.path)
+		switch f := s.files[id]; {
+		case !ok:
+		case f == nil:
+			f = &servedFile{ready: make(chan struct{}), in: member, fd: -1}
+			s.files[id], s.order = f, append(s.order, f)
+		case f.binary:
+			errs = append(errs, mixedUse(member.path))
+		}
+	}
+	return errs
 }
 
 func mixedUse(path string) error {
@@ -276,6 +288,18 @@ func (s *inputs) list(opened bool) (inputs []*linkInput) {
 	s.mu.Unlock()
 	for _, f := range order {
 		if <-f.ready; !f.binary && (!opened || f.opened.Load()) {
+			inputs = append(inputs, f.in)
+		}
+	}
+	return inputs
+}
+
+// unconverted returns the inputs that the linker has read as they are.
+func (s *inputs) unconverted() (inputs []*linkInput) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.order {
+		if f.isReady() && !f.converted && !f.in.isShared() {
 			inputs = append(inputs, f.in)
 		}
 	}

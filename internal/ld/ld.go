@@ -173,12 +173,17 @@ func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
 }
 
 // execLinker execs the linker, as it was called but for more words before the others, or runs that
-// with its own streams.
+// where nothing can be execed.
 func (l *link) execLinker(first []string) (process.Status, error) {
 	args := slices.Concat(first, l.args)
 	if l.Exec != nil {
 		return process.Status{}, l.Exec(l.linker.path, append([]string{l.linker.path}, args...), l.linker.environ)
 	}
+	return l.runLinker(args)
+}
+
+// runLinker runs the linker, and waits for its end.
+func (l *link) runLinker(args []string) (process.Status, error) {
 	cmd := l.command(args)
 	l.session.Watch()
 	return l.finish(cmd, l.session.Start(cmd))

@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
 )
 
 // What the environment says of the linker.
@@ -50,14 +51,12 @@ func linkerPath(p *process.Process, flag, name string) (string, error) {
 		wanted, from = p.Getenv(envLinker), envLinker
 	}
 	if wanted == "" {
-		path, err := findIn(name, p.Getenv(envCompiler))
-		if err != nil {
-			path, err = findIn(name, p.Getenv("PATH"))
+		for _, directories := range []string{p.Getenv(envCompiler), compilerDirectory(os.Getppid()), p.Getenv("PATH")} {
+			if path, err := findIn(name, directories); err == nil {
+				return path, nil
+			}
 		}
-		if err != nil {
-			err = fmt.Errorf("%s: no linker of this name along PATH but this program; install it, or name it with %s or --linker", name, envLinker)
-		}
-		return path, err
+		return "", fmt.Errorf("%s: no linker of this name along PATH but this program; install it, or name it with %s or --linker", name, envLinker)
 	}
 	if filepath.Base(wanted) != wanted {
 		if _, err := exec.LookPath(wanted); err != nil {
@@ -70,6 +69,16 @@ func linkerPath(p *process.Process, flag, name string) (string, error) {
 		err = fmt.Errorf("%s: no %s along PATH; install it", from, wanted)
 	}
 	return path, err
+}
+
+// compilerDirectory returns the directory of a process's program if that is clang or flang, which look
+// there for a linker before they look along PATH; "" otherwise.
+func compilerDirectory(pid int) string {
+	path, err := supervise.Executable(pid)
+	if name := filepath.Base(path); err != nil || !strings.Contains(name, "clang") && !strings.Contains(name, "flang") {
+		return ""
+	}
+	return filepath.Dir(path)
 }
 
 // findIn looks in a list of directories, past what is this program.

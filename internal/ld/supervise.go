@@ -1,6 +1,7 @@
 package ld
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +27,7 @@ const envSupervised = "SDTCONVERT_SUPERVISED"
 // supervise runs the linker, and gives it converted bytes; or the linker alone, if it is to read what
 // it would.
 func (l *link) supervise(ln *line.Line, k *examiner, found lookResult) (process.Status, error) {
-	if !found.incomplete && !slices.ContainsFunc(found.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
+	if !found.incomplete && !slices.ContainsFunc(found.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.holdsProbes()) }) {
 		return l.execLinker(nil)
 	}
 	supervisor, unavailable := supervise.New(supervise.Options{})
@@ -42,18 +43,23 @@ func (l *link) supervise(ln *line.Line, k *examiner, found lookResult) (process.
 	}
 	defer inputs.close()
 	r := &run{link: l, inputs: inputs, line: ln}
-	// What the look misses is undefined where no linker can be supervised.
+	// Where no linker can be supervised, what the look has missed is found in the output.
 	plainly, err := r.prepare(found.incomplete && unavailable == nil)
 	switch {
 	case err != nil:
 		return process.Status{}, err
-	case plainly:
+	case plainly && !found.incomplete && !slices.ContainsFunc(inputs.order, func(f *servedFile) bool { return f.in.holdsProbes() }):
 		return l.execLinker(r.flags)
+	case plainly:
+		return l.verified(ln, inputs.unconverted, func() (process.Status, error) { return l.runLinker(slices.Concat(r.flags, l.args)) })
 	case unavailable != nil:
 		return process.Status{}, fmt.Errorf("%w%s", unavailable, cures)
 	}
-	return r.run(supervisor)
+	return l.verified(ln, inputs.unconverted, func() (process.Status, error) { return r.run(supervisor) })
 }
+
+// holdsProbes reports whether a file has probes, or may have them and cannot be converted.
+func (in *linkInput) holdsProbes() bool { return in.probes || in.generates || in.err != nil }
 
 // run is a linker that runs under supervision.
 type run struct {
@@ -87,9 +93,9 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		return false, errReported
 	}
 	files := r.inputs.list(false)
-	converted, generates := false, false
+	converted, generates, refused := false, false, false
 	for _, f := range r.inputs.order {
-		converted = converted || f.converted
+		converted, refused = converted || f.converted, refused || f.refusal != nil
 		generates = generates || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
 	}
 	need, flags, err := r.requirements(files, converted)
@@ -103,7 +109,7 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		}
 		r.behind = r.neededAgain(need, files)
 	}
-	if !converted && !generates && need == nil && !incomplete {
+	if !converted && !generates && !refused && need == nil && !incomplete {
 		return true, nil
 	}
 	if !r.line.Relocatable && !r.NoStubs && !r.Convert.Patch.NoRecords && (need != nil || incomplete || generates) {
@@ -134,8 +140,8 @@ func (r *run) words() []string {
 // run runs the linker.
 func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 	if r.needsFirstRun() {
-		if status, err := r.generate(); err != nil || status != (process.Status{}) {
-			return status, err
+		if status, err := r.generate(); r.stopped || err != nil || status != (process.Status{}) {
+			return status, cmp.Or(err, r.stopError())
 		}
 	}
 	was, _ := os.Stat(output(r.line))
@@ -148,12 +154,20 @@ func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 	}
 	if r.stopped {
 		removeIfChanged(output(r.line), was)
-		return status, errReported
+		return status, r.stopError()
 	}
 	if err == nil && status == (process.Status{}) {
 		r.warnOfLostRecords()
 	}
 	return status, err
+}
+
+// stopError returns an error if the link was stopped, and why was printed.
+func (r *run) stopError() error {
+	if r.stopped {
+		return errReported
+	}
+	return nil
 }
 
 // runAgain runs the linker once more, with what it has opened by itself known from the beginning.
@@ -190,15 +204,18 @@ func (r *run) supervised(s *supervise.Supervisor, cmd *exec.Cmd, answer func(*su
 // cures are what to do where no linker can be supervised.
 const cures = "; so link with --in-place, or compile with sdtconvert cc"
 
-// removeIfChanged removes what a linker has written before it was stopped.
+// removeIfChanged removes what a linker has written where that file was before.
 func removeIfChanged(path string, was fs.FileInfo) {
-	now, err := os.Lstat(path)
-	if err != nil || !now.Mode().IsRegular() {
-		return
-	}
-	if was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size() {
+	if hasChanged(path, was) {
 		os.Remove(path)
 	}
+}
+
+// hasChanged reports whether a path has a regular file that is not the one that was there.
+func hasChanged(path string, was fs.FileInfo) bool {
+	now, err := os.Lstat(path)
+	return err == nil && now.Mode().IsRegular() &&
+		(was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size())
 }
 
 // stop ends the linker, and says why.
@@ -229,9 +246,15 @@ func (r *run) answer(o *supervise.Open) {
 		r.stopFor(o, fmt.Errorf("%w%s", o.Err, cures))
 		return
 	}
-	if o.PID != int(r.child.Load()) && !isLinker(o.PID) {
-		o.Continue()
-		return
+	if o.PID != int(r.child.Load()) {
+		switch linker, err := isLinker(o.PID); {
+		case err != nil:
+			r.stopFor(o, fmt.Errorf("%w%s", err, cures))
+			return
+		case !linker:
+			o.Continue()
+			return
+		}
 	}
 	if r.added != "" && strings.HasSuffix(o.Path, r.added) {
 		r.supervisor.Go(func() { r.define(o) })
@@ -239,7 +262,11 @@ func (r *run) answer(o *supervise.Open) {
 	}
 	id, ok := supervise.Identify(o.File)
 	if !ok {
-		o.Continue()
+		if err := o.CheckReachable(); err != nil {
+			r.stopFor(o, fmt.Errorf("%w%s", err, cures))
+			return
+		}
+		o.Continue() // there is no such file, or it is none of bytes that stay
 		return
 	}
 	if id == r.output && !r.inputs.has(id) {
@@ -312,9 +339,10 @@ func (r *run) mixesFormats(f *servedFile) string {
 // isLinker reports whether a process is a linker, as all their names tell, or one of GCC's programs for
 // intermediate code, which read it at the places where the linker has found it. What others read under
 // the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
-func isLinker(pid int) bool {
-	name := filepath.Base(supervise.Executable(pid))
-	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto")
+func isLinker(pid int) (bool, error) {
+	path, err := supervise.Executable(pid)
+	name := filepath.Base(path)
+	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto"), err
 }
 
 // emptyArchive is an input of which nothing becomes a part of the link. gold does not read an index

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -13,6 +14,17 @@ type Identity struct {
 	size                int64
 	modified, changed   int64 // seconds
 	modifiedN, changedN int64 // and nanoseconds
+}
+
+// checkProc fails unless /proc shows the processes of this PID namespace by their numbers here.
+func checkProc() error {
+	switch self, err := os.Readlink("/proc/self"); {
+	case err != nil:
+		return &UnavailableError{"/proc does not show this process (mount /proc in its PID namespace)", errors.Unwrap(err)}
+	case self != strconv.Itoa(os.Getpid()):
+		return &UnavailableError{What: "/proc is that of another PID namespace (mount one in this namespace, as unshare --mount-proc and bwrap --proc /proc do)"}
+	}
+	return nil
 }
 
 // Identify returns the identity of a regular file, whatever path leads to it.
@@ -36,8 +48,11 @@ func Descriptors() int {
 // Terminate asks the process of a thread to end.
 func Terminate(pid int) { unix.Kill(pid, unix.SIGTERM) }
 
-// Executable returns the path of what a process runs, "" if that is not known.
-func Executable(pid int) string {
-	path, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
-	return path
+// Executable returns the path of what a process runs.
+func Executable(pid int) (string, error) {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil && !isGone(err) {
+		return "", &UnavailableError{"what a process of the link runs cannot be looked up", errors.Unwrap(err)}
+	}
+	return path, nil
 }

@@ -24,6 +24,7 @@ type Open struct {
 	// host forbids it.
 	Err error
 
+	start    string // of File: a directory of the process, or "" for a descriptor
 	listener *listener
 	id       uint64
 	flags    uint64
@@ -48,6 +49,15 @@ func (o *Open) Give(fd int) {
 	}
 }
 
+// CheckReachable fails if this process cannot look for the file: it may be there for the other.
+func (o *Open) CheckReachable() error {
+	err := unix.Access(o.start, unix.F_OK)
+	if o.start == "" || err == nil || !o.listener.isValid(o.id) {
+		return nil
+	}
+	return &UnavailableError{o.start + " of the linker cannot be looked into", err}
+}
+
 // newOpen reads what a stopped call asks for. It returns nil for one that is to go on.
 func (l *listener) newOpen(n *notification) *Open {
 	o := &Open{PID: int(n.pid), listener: l, id: n.id}
@@ -68,7 +78,7 @@ func (l *listener) newOpen(n *notification) *Open {
 		}
 		o.flags, o.Write = flags, flags&unix.O_ACCMODE != unix.O_RDONLY
 		o.Path, o.Err = readString(o.PID, a.pointer(path))
-		o.File = fileOf(o.PID, directory, o.Path)
+		o.start, o.File = fileOf(o.PID, directory, o.Path)
 		if !l.isValid(n.id) { // the memory that was read may be another process's
 			return nil
 		}
@@ -125,26 +135,29 @@ func readMemory(pid int, address uint64, b []byte) (int, error) {
 	return n, nil
 }
 
-// fileOf returns where this process finds a file of another: below its root, or below one
-// of its directories.
-func fileOf(pid, directory int, path string) string {
+// fileOf returns where this process finds a file of another: below its root, or below one of its
+// directories. start is the root or the current directory, "" for what begins elsewhere.
+func fileOf(pid, directory int, path string) (start, file string) {
 	process := "/proc/" + strconv.Itoa(pid)
 	for _, self := range []string{"/proc/self", "/proc/thread-self"} {
 		if below, ok := strings.CutPrefix(path, self); ok && strings.HasPrefix(below, "/") {
-			return process + below
+			return "", process + below
 		}
 	}
 	switch descriptor, isDescriptor := strings.CutPrefix(path, "/dev/fd/"); {
 	case path == "":
-		return ""
+		return "", ""
 	case isDescriptor:
-		return process + "/fd/" + descriptor
+		return "", process + "/fd/" + descriptor
 	case path == "/dev/stdin":
-		return process + "/fd/0"
+		return "", process + "/fd/0"
 	case path[0] == '/':
-		return process + "/root" + path
+		start = process + "/root"
+		return start, start + path
 	case directory == unix.AT_FDCWD:
-		return process + "/cwd/" + path
+		start = process + "/cwd"
+	default:
+		return "", process + "/fd/" + strconv.Itoa(directory) + "/" + path
 	}
-	return process + "/fd/" + strconv.Itoa(directory) + "/" + path
+	return start, start + "/" + path
 }

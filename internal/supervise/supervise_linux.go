@@ -25,6 +25,9 @@ type Supervisor struct {
 // New returns a supervisor, whose thread waits for Start. It fails with an UnavailableError
 // if the host forbids supervision.
 func New(o Options) (*Supervisor, error) {
+	if err := checkProc(); err != nil {
+		return nil, err
+	}
 	s := &Supervisor{start: make(chan func()), end: make(chan struct{})}
 	installed := make(chan error)
 	s.threads.Go(func() {

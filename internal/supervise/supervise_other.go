@@ -23,6 +23,9 @@ func (*Open) Give(int) {}
 // Fail answers with an error.
 func (*Open) Fail(error) {}
 
+// CheckReachable finds nothing wrong.
+func (*Open) CheckReachable() error { return nil }
+
 // Identity is what distinguishes a file, as it is now, from all others.
 type Identity struct{}
 
@@ -53,4 +56,4 @@ func Descriptors() int { return 256 }
 func Terminate(int) {}
 
 // Executable knows no process.
-func Executable(int) string { return "" }
+func Executable(int) (string, error) { return "", nil }

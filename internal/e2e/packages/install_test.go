@@ -73,6 +73,11 @@ func installed(prefix string) (all []string) {
 	} {
 		mode, path, _ := strings.Cut(file, " ")
 		all = append(all, mode+" "+filepath.Join(prefix, path))
+		if path == "libexec/sdtconvert/ld.lld" {
+			for version := 11; version <= 40; version++ {
+				all = append(all, fmt.Sprintf("%s-%d", all[len(all)-1-(version-11)], version))
+			}
+		}
 	}
 	return all
 }

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/locate"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/patch"
+)
+
+// Unconverted returns the tracepoints of a linked file, or an object, that are left as they were compiled:
+// calls of stubs, and marked NOPs. A file that is not ELF has none, nor has one of intermediate code, which a
+// later link converts.
+func Unconverted(path string, names patch.Names) ([]Finding, error) {
+	s := New(Options{Names: names, Warn: func(error) {}, Failed: func(error) {}})
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src := f.Source()
+	if _, _, isELF := src.Ident(); !isELF {
+		return nil, nil
+	}
+	o, err := src.Image()
+	if err != nil || o.Machine == nil {
+		return nil, err
+	}
+	if lto, err := input.FindLTOCode(o.Object, names); err != nil || lto.Compiler != "" {
+		return nil, err
+	}
+	c := &fileChecker{Object: o, set: s}
+	if c.code, err = locate.NewCode(o, locate.Options{Warn: s.opts.Warn}); err != nil {
+		return nil, err
+	}
+	defer c.code.Close()
+	c.begin()
+	c.states = sitestate.New(c.code.Image, c.code.Image, 0, names)
+	if c.unconverted(); c.err == nil {
+		c.linkedStubs()
+	}
+	return s.findings, c.err
+}
