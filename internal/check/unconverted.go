@@ -10,14 +10,8 @@ import (
 // Unconverted returns the tracepoints of a linked file, or an object, that are left as they were compiled:
 // calls of stubs, and marked NOPs. A file that is not ELF has none, nor has one of intermediate code, which a
 // later link converts.
-func Unconverted(path string, names patch.Names) ([]Finding, error) {
+func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
 	s := New(Options{Names: names, Warn: func(error) {}, Failed: func(error) {}})
-	f, err := input.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	src := f.Source()
 	if _, _, isELF := src.Ident(); !isELF {
 		return nil, nil
 	}

@@ -294,7 +294,7 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 	}
 	if typ == filetype.Bitcode {
 		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
-			err = k.ltoMember(in, src, nil, probes)
+			err = k.ltoMember(in, src, nil, input.LLVM, probes)
 		}
 		return names, probes, err
 	}
@@ -307,7 +307,7 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 		return k.mentions(src.Mentions)
 	}
 	if lto.Compiler != "" {
-		err := k.ltoMember(in, src, o, lto.Probes > 0)
+		err := k.ltoMember(in, src, o, lto.Compiler, lto.Probes > 0)
 		return in.names, lto.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
@@ -326,10 +326,10 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 }
 
 // ltoMember takes in a member that code is generated of. lld generates code within a link alone:
-// what it takes from an archive in a first run cannot be put into its place.
-func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
-	if k.lld && probes {
-		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile it with -fno-lto", src.Name)
+// what it takes from an archive in a first run cannot be put into its place. It takes none of GCC's.
+func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, compiler input.Compiler, probes bool) error {
+	if k.lld && compiler == input.LLVM && probes {
+		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile the library with -fno-lto, or give the linker its objects (CMake: an OBJECT library)", src.Name)
 	}
 	return k.addLTO(in, src, o, probes)
 }

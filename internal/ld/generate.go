@@ -126,15 +126,15 @@ func (r *run) takeGenerated(code *codeFiles) error {
 	if r.inputs.convertFiles(objects) {
 		return errReported
 	}
-	empty, err := newDescriptor([]byte(emptyArchive))
-	if err != nil {
+	var err error
+	if r.empty, err = newDescriptor([]byte(emptyArchive)); err != nil {
 		return err
 	}
-	r.generated = map[*servedFile]int{}
+	r.generated, r.placed = map[*servedFile]int{}, map[*servedFile]bool{}
 	for i, f := range places {
 		switch {
 		case i >= len(objects):
-			r.generated[f] = empty
+			r.generated[f] = r.empty
 		case objects[i].converted:
 			r.generated[f] = objects[i].fd
 		default:

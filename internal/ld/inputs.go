@@ -39,6 +39,7 @@ type servedFile struct {
 	ready    chan struct{} // closed when all but what the lock guards is known
 	in       *linkInput
 	binary   bool // it is linked as it is, and no object
+	mixed    bool // it is linked both ways
 	isOnLine bool // by the line
 
 	converted bool   // other bytes take its place
@@ -59,35 +60,39 @@ func newInputs(l *link, k *examiner, found lookResult) (*inputs, error) {
 		o.Planned = s.collector.add
 	}
 	s.converter = convert.New(o, &replace.Writer{TakeDescriptor: s.holdOutput, TempDir: l.TempDir()})
-	var errs []error
+	var members []*linkInput
 	for i, h := range found.files {
 		id, ok := supervise.Identify(h.path)
 		if !ok {
 			continue
 		}
-		f := s.files[id]
-		if f == nil {
-			f = &servedFile{ready: make(chan struct{}), in: found.inputs[i], binary: h.binary, fd: -1}
-			if f.in == nil {
+		f, in := s.files[id], found.inputs[i]
+		switch {
+		case f == nil:
+			f = &servedFile{ready: make(chan struct{}), in: in, binary: in == nil, fd: -1}
+			if in == nil {
 				f.in = &linkInput{path: h.path, name: h.path}
 			}
 			s.files[id], s.order = f, append(s.order, f)
+		case f.binary != (in == nil):
+			f.mixed = true
 		}
 		f.isOnLine = f.isOnLine || h.isOnLine
-		if object := found.inputs[i]; f.binary && object != nil || !f.binary && object == nil {
-			if object == nil {
-				object = f.in
-			}
-			if object.probes {
-				errs = append(errs, mixedUse(h.path))
-			}
-			f.in, f.binary = object, false
+		// Where the members of a thin archive are depends on the path that leads to it.
+		if in != nil && (f.binary || in.probes) {
+			f.in, f.binary = in, false
+		}
+		if in != nil {
+			members = append(members, in.members...)
 		}
 	}
+	var errs []error
 	for _, f := range s.order {
-		errs = append(errs, s.addMembers(f.in.members)...)
+		if f.mixed && f.in.probes && (f.in.typ != filetype.ThinArchive || f.in.nested) {
+			errs = append(errs, mixedUse(f.in.path))
+		}
 	}
-	return s, errors.Join(errs...)
+	return s, errors.Join(append(errs, s.addMembers(members)...)...)
 }
 
 // addMembers adds the files with probes that a thin archive names: the linker opens them itself.

@@ -73,18 +73,20 @@ type run struct {
 
 	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
+	empty     int                 // descriptor of an archive without members, which takes that place if the file is read again
 
 	supervisor *supervise.Supervisor // of the linker that runs
 	child      atomic.Int64          // process of the linker, 0 before it runs: this process may open files before
 
 	mu        sync.Mutex // of the rest
 	stopped   bool
-	again     bool                // the linker is to run again: a file that it has found lacks a definition
-	complete  bool                // what it has found before counts from the beginning
-	provided  *stubs.Requirements // what that input defines, nil before it is read
-	read      bool                // that input was
-	foreign   string              // a script that has inputs read in another format than ELF
-	converted bool                // the linker has read converted bytes
+	again     bool                 // the linker is to run again: a file that it has found lacks a definition
+	complete  bool                 // what it has found before counts from the beginning
+	provided  *stubs.Requirements  // what that input defines, nil before it is read
+	read      bool                 // that input was
+	foreign   string               // a script that has inputs read in another format than ELF
+	converted bool                 // the linker has read converted bytes
+	placed    map[*servedFile]bool // whose generated code the linker has read
 }
 
 // prepare converts what the look has found. plainly is whether the linker runs alone.
@@ -174,6 +176,7 @@ func (r *run) stopError() error {
 func (r *run) runAgain(was fs.FileInfo) (status process.Status, err error) {
 	removeIfChanged(output(r.line), was)
 	r.again, r.stopped, r.read, r.provided = false, false, false, nil
+	clear(r.placed)
 	r.complete = true
 	if r.added, err = os.Executable(); err != nil {
 		return status, err
@@ -294,7 +297,7 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 		r.stop(o, nil)
 		return
 	}
-	generated, generates := r.generated[f]
+	generated, generates := r.codeOf(f)
 	if script := r.mixesFormats(f); script != "" {
 		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
 		return
@@ -319,6 +322,22 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 	}
 	o.Give(fd)
 	closeDescriptor(fd)
+}
+
+// codeOf returns a descriptor of what takes the place of bitcode that lld reads, once: of a file that
+// the line names twice, lld generates code once.
+func (r *run) codeOf(f *servedFile) (fd int, ok bool) {
+	fd, ok = r.generated[f]
+	if !ok {
+		return fd, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.placed[f] {
+		return r.empty, true
+	}
+	r.placed[f] = true
+	return fd, true
 }
 
 // mixesFormats returns the name of a script that has inputs read in another format than ELF, if the

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
+	"sdtconvert/patch"
 )
 
 // verified runs a link, and looks at the output of one that ends with status 0: the conversion may have
@@ -23,34 +24,47 @@ func (l *link) verified(ln *line.Line, unconverted func() []*linkInput, link fun
 	if err != nil || status != (process.Status{}) || !hasChanged(out, was) {
 		return status, err
 	}
-	findings, err := check.Unconverted(out, l.Convert.Patch.Names)
+	names := l.Convert.Patch.Names
+	findings, err := unconvertedSites(out, names)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("cannot look for unconverted tracepoints in the output: %w", err)
 	case len(findings) > 0:
-		err = unconvertedError(out, findings, unconverted())
+		err = unconvertedError(out, findings, holders(unconverted(), names, findings))
 	default:
 		return status, nil
 	}
 	return status, errors.Join(err, os.Remove(out))
 }
 
-// unconvertedError names the probes that an output holds unconverted, and the inputs that mention them.
-func unconvertedError(out string, findings []check.Finding, inputs []*linkInput) error {
-	const most = 5
-	var probes []string
+// unconvertedSites returns the tracepoints of an output that are not converted.
+func unconvertedSites(out string, names patch.Names) ([]check.Finding, error) {
+	f, err := input.Open(out)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return check.Unconverted(f.Source(), names)
+}
+
+// probesOf returns the probes of findings.
+func probesOf(findings []check.Finding) (probes []string) {
 	for _, f := range findings {
 		if f.Probe != "" {
 			probes = append(probes, f.Probe)
 		}
 	}
 	slices.Sort(probes)
-	probes = slices.Compact(probes)
+	return slices.Compact(probes)
+}
+
+// unconvertedError says which probes an output holds unconverted, and which files they are of.
+func unconvertedError(out string, findings []check.Finding, files []string) error {
+	const most = 5
 	what := findings[0].Message
-	if len(probes) > 0 {
+	if probes := probesOf(findings); len(probes) > 0 {
 		what = listed(probes, most)
 	}
-	files := mentioning(inputs, probes)
 	if len(files) == 0 {
 		files = []string{"an input that sdtconvert has not seen"}
 	}
@@ -65,16 +79,21 @@ func listed(words []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
 }
 
-// mentioning returns the names of the inputs, or members of archives, in which one of the texts occurs.
-func mentioning(inputs []*linkInput, texts []string) (names []string) {
-	wanted := make([][]byte, len(texts))
-	for i, text := range texts {
-		wanted[i] = []byte(text)
+// holders returns the names of the inputs, or members of archives, that hold tracepoints of the probes that were
+// found, or intermediate code that mentions them.
+func holders(inputs []*linkInput, patterns patch.Names, findings []check.Finding) (names []string) {
+	var probes [][]byte
+	for _, probe := range probesOf(findings) {
+		probes = append(probes, []byte(probe))
 	}
 	for _, in := range inputs {
-		// What cannot be read here is left out of a message.
+		// A file that cannot be read is left out of the message.
 		_ = input.Each(in.path, input.Options{FollowThin: true}, func(src *input.Source) error {
-			if found, err := src.Mentions(wanted); err == nil && found {
+			mentions, err := src.Mentions(probes)
+			if err != nil || !mentions {
+				return nil
+			}
+			if sites, err := check.Unconverted(src, patterns); in.generates || err == nil && len(sites) > 0 {
 				names = append(names, strings.Replace(src.Name, in.path, in.name, 1))
 			}
 			return nil

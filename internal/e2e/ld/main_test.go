@@ -26,7 +26,7 @@ var (
 const noPlugins = "--plugin="
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, &converter, func(directory string) error {
+	tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestBuildSystems|TestRandom`, &converter, func(directory string) error {
 		wrappers = filepath.Join(directory, "wrappers")
 		names := []string{"ld"}
 		for _, l := range linkers {

@@ -2,6 +2,7 @@ package ld
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -22,8 +23,9 @@ const dependencies = "program.d"
 type lineMaker struct {
 	*rand.Rand
 	*tree
-	family    string // of the linker
-	driver    bool   // a compiler gets the line, which reads some words itself
+	family    string    // of the linker
+	driver    bool      // a compiler gets the line, which reads some words itself
+	only      []spelled // the inputs of this line, nil for all
 	responses map[string]string
 }
 
@@ -39,7 +41,7 @@ func (m *lineMaker) directory(real string) string {
 
 // input returns a random name of a random file.
 func (m *lineMaker) input() item {
-	f := pick(m, m.inputs)
+	f := pick(m, m.files())
 	if m.one(60) {
 		f = pick(m, []spelled{{"", "loop.o"}, {"x/sub", "gone.o"}, {"x", "libq.a"}})
 	}
@@ -48,6 +50,14 @@ func (m *lineMaker) input() item {
 		name = "./" + name // else a response file
 	}
 	return item{name}
+}
+
+// files returns those that the line is made of.
+func (m *lineMaker) files() []spelled {
+	if m.only != nil {
+		return m.only
+	}
+	return m.inputs
 }
 
 // searched returns a random directory for -L.
@@ -75,6 +85,12 @@ func (m *lineMaker) searchedIn(real string) item {
 // library returns a random -l.
 func (m *lineMaker) library() item {
 	name := pick(m, m.libraries)
+	if m.only != nil {
+		if f := pick(m, m.only); strings.HasPrefix(f.name, "lib") {
+			return append(m.searchedIn(f.directory), "-l:"+f.name)
+		}
+		return m.input()
+	}
 	if m.one(40) {
 		name = "none"
 	}
@@ -243,7 +259,12 @@ func (m *lineMaker) grouped(all []item, begin, end string) []item {
 func (m *lineMaker) line() randomLine {
 	m.responses = map[string]string{}
 	l := randomLine{static: m.one(8)}
-	l.items = append(l.items, item{pick(m, m.main)}, item{"stubs.o"}, item{"wrap.o"})
+	l.items = append(l.items, item{pick(m, m.main)}, item{"stubs.o"})
+	if m.one(3) { // all probes are in files of one kind
+		m.only = slices.Concat(pick(m, m.tree.only), m.unprobed)
+	} else {
+		l.items = append(l.items, item{"wrap.o"})
+	}
 	if !l.static { // a program with an interpreter has to need a library
 		l.items = append(l.items, item{"dso/libbase.so"})
 	}

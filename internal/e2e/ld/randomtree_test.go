@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -17,10 +18,36 @@ import (
 // file that is there too.
 type tree struct {
 	root      string
-	inputs    []spelled // objects, archives and scripts
-	main      []string  // programs
-	libraries []string  // names for -l
+	inputs    []spelled   // objects, archives and scripts
+	main      []string    // programs
+	libraries []string    // names for -l
+	unprobed  []spelled   // inputs without probes
+	only      [][]spelled // inputs of which some links have all their probes
 }
+
+// Numbers of objects that are converted in other ways, or not at all.
+const (
+	slimNumber = 101 + iota // intermediate code of gcc
+	bitcodeNumber
+	refusedNumber
+)
+
+// sitesIn returns how many sites an object has, by its number, and ok if all of them are in each program
+// that has the object.
+func sitesIn(number int) (sites int, ok bool) {
+	switch {
+	case number == slimNumber || number == bitcodeNumber:
+		return 0, false
+	case number == 0:
+		return 1, true
+	case hasProbes(number):
+		return 4, true
+	}
+	return 0, true
+}
+
+// hasProbes reports whether an object has probes, by its number.
+func hasProbes(number int) bool { return number > 100 || number%3 != 0 }
 
 // spelled is a file in a directory of treeDirectories.
 type spelled struct{ directory, name string }
@@ -63,11 +90,22 @@ func compileObjects(t *testing.T) *objectCache {
 		args := append([]string{"-O1", "-fPIE", "-ffreestanding", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-o", c.path(out), in}, flags...)
 		tools.Must(t, "gcc", args...)
 	}
+	clang := toolchains.LLVM("clang")
+	for number, compiler := range map[int][]string{
+		slimNumber: {"gcc", "-flto", "-DPROBES"}, bitcodeNumber: {clang, "-flto", "-DPROBES"}, refusedNumber: {"gcc", "-DREFUSED"},
+	} {
+		args := append(compiler[1:], "-O1", "-fPIE", "-ffreestanding", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-c",
+			fmt.Sprintf("-DK=%d", number), fmt.Sprintf("-DPULL=%d", number%2), "-o", c.path(fmt.Sprintf("%d.o", number)), source("object.c"))
+		tools.Must(t, compiler[0], args...)
+	}
 	var stubs strings.Builder
 	stubs.WriteString("int stubs_called;\nvoid __dtrace_probe_app___wrapped(void) { stubs_called++; }\n")
 	for k := 1; k <= c.numbers; k++ {
 		flags := []string{"-c", fmt.Sprintf("-DK=%d", k), fmt.Sprintf("-DPULL=%d", k%2)}
-		if k%3 != 0 {
+		switch {
+		case hasProbes(k) && k%6 == 4:
+			flags = append(flags, "-DNOPS", "-I"+tools.Root("include"))
+		case hasProbes(k):
 			flags = append(flags, "-DPROBES")
 		}
 		if k%9 == 0 {
@@ -77,6 +115,9 @@ func compileObjects(t *testing.T) *objectCache {
 			flags = append(flags, "-ffunction-sections")
 		}
 		gcc(fmt.Sprintf("%d.o", k), source("object.c"), flags...)
+		fmt.Fprintf(&stubs, "void __dtrace_probe_app___p%d(void) { stubs_called++; }\n", k)
+	}
+	for _, k := range []int{slimNumber, bitcodeNumber, refusedNumber} {
 		fmt.Fprintf(&stubs, "void __dtrace_probe_app___p%d(void) { stubs_called++; }\n", k)
 	}
 	disk.Write(t, c.path("stubs.c"), stubs.String())
@@ -130,16 +171,23 @@ func (tr *tree) copy(t *testing.T, c *objectCache, from, to string) {
 func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 	t.Helper()
 	k := 0
-	next := func() string { k++; return fmt.Sprintf("%d.o", k) }
-	for _, d := range directories {
-		for _, name := range []string{"b.o", "c.o"} {
-			tr.copy(t, c, next(), d+"/"+name)
-			tr.add(d, name)
+	add := func(directory, name string) {
+		k++
+		tr.copy(t, c, fmt.Sprintf("%d.o", k), directory+"/"+name)
+		tr.add(directory, name)
+		if !hasProbes(k) {
+			tr.unprobed = append(tr.unprobed, spelled{directory, name})
 		}
 	}
+	for _, d := range directories {
+		add(d, "b.o")
+		add(d, "c.o")
+	}
 	for _, name := range oddNames {
-		tr.copy(t, c, next(), name)
-		tr.add("", name)
+		add("", name)
+	}
+	for number, name := range map[int]string{slimNumber: "x/slim.o", bitcodeNumber: "x/bitcode.o", refusedNumber: "x/refused.o"} {
+		tr.copy(t, c, fmt.Sprintf("%d.o", number), name)
 	}
 	tr.copy(t, c, "libbase.so", "dso/libbase.so")
 	for _, name := range []string{"stubs.o", "main.o", "strong.o", "pull.o", "wrap.o", "i386.o"} {
@@ -181,6 +229,13 @@ func (tr *tree) addArchives(t *testing.T) {
 	ar("rcs", "other/libq.a", "x/b.o")
 	ar("rcs", "sys/own/libr.a", "x/b.o", "other/c.o")
 	ar("rcs", "sys/x/libm.a", "sp ace/b.o")
+	for _, name := range []string{"slim", "bitcode", "refused"} {
+		objects := []string{"x/" + name + ".o", "./b.o"}
+		ar(append([]string{"rcs", "other/lib" + name + ".a"}, objects...)...)
+		ar(append([]string{"rcsT", "x/sub/lib" + name + ".a"}, objects...)...)
+		tr.only = append(tr.only, []spelled{{"x", name + ".o"}, {"other", "lib" + name + ".a"}, {"x/sub", "lib" + name + ".a"}, {"other/sub", name + ".ld"}})
+	}
+	tr.only = append(tr.only, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libtl.a"}, {"other", "libi.a"}})
 	tr.inputs = append(tr.inputs, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
 		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}, {"", "libd.a"}, {"x/sub", "libi.a"}, {"other", "libi.a"}}...)
 }
@@ -197,6 +252,10 @@ func (tr *tree) addScripts(t *testing.T) {
 		"sp ace/libd.so":  "OUTPUT_FORMAT(\"elf64-x86-64\", \"elf64-x86-64\", \"elf64-x86-64\")\nGROUP ( b.o )\n",
 		"dir.ld":          "SEARCH_DIR ( x/sub )\n",
 		"lat.ld":          "/* \xa9 */ INPUT ( x/c.o )\n",
+
+		"other/sub/slim.ld":    "INPUT ( ../../x/slim.o )\n",
+		"other/sub/bitcode.ld": "GROUP ( ../libbitcode.a )\n",
+		"other/sub/refused.ld": "INPUT ( ../librefused.a )\n",
 	} {
 		disk.Write(t, tr.path(name), text)
 	}

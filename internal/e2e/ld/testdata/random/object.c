@@ -1,12 +1,21 @@
 // Object K of many that define the same functions, so that it shows which came first.
-// With PROBES, each fires a probe.
+// With PROBES, each fires a probe: by a call, with NOPS by a marked NOP, and with REFUSED by a
+// call that no conversion takes.
 
 #define JOIN(a, b) a##b
 #define NAME(a, b) JOIN(a, b)
 #define PROBE NAME(__dtrace_probe_app___p, K)
 #define WEAK __attribute__((weak))
 
-#ifdef PROBES
+#ifdef NOPS
+#include <sdt.h>
+#define MARK(name) DTRACE_PROBE(name)
+#define FIRE() MARK(NAME(app___p, K))
+#elif defined REFUSED
+void PROBE(void);
+static void (*volatile stub)(void) = PROBE;
+#define FIRE() stub()
+#elif defined PROBES
 void PROBE(void);
 #define FIRE() PROBE()
 #else
