@@ -78,7 +78,7 @@ func compilerDirectory(pid int) string {
 	if name := filepath.Base(path); err != nil || !strings.Contains(name, "clang") && !strings.Contains(name, "flang") {
 		return ""
 	}
-	return filepath.Dir(path)
+	return paths.Directory(path)
 }
 
 // findIn looks in a list of directories, past what is this program.
