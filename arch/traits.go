@@ -34,6 +34,9 @@ type Traits struct {
 	AlsoRelative []uint32
 
 	Sizes
+	// PopsPushed is a function of the machine's ABI that takes off the stack what code pushes before
+	// its call, which a NOP does not; "" for none.
+	PopsPushed string
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64

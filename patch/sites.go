@@ -85,6 +85,9 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
+	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {
+		return change, arch.Refuse("do not give it with --symbol", "a function that takes off the stack what code pushes before its call")
+	}
 	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.thunkRelocs(ref.Relocs); err != nil {

@@ -54,6 +54,7 @@ func (o order) traits() arch.Traits {
 		ABIs:       []arch.ABI{abis[o]},
 		Model:      arch.ILP32,
 		None:       uint32(elf.R_ARM_NONE),
+		PopsPushed: "__gnu_mcount_nc", // push {lr}; bl __gnu_mcount_nc
 		Word:       uint32(elf.R_ARM_ABS32),
 		LoadBase:   uint32(elf.R_ARM_RELATIVE),
 		DataRelocs: []arch.DataReloc{elf.R_ARM_ABS32: {Size: 4}},
