@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := patch.Convert(o, patch.DefaultOptions())
+	out, err := patch.Convert(o, patch.Options{FixedLayout: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,8 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	opts := patch.DefaultOptions()
-	opts.Layout = linkerset.Layout{Format: linkerset.Relative}
+	opts := patch.Options{Layout: linkerset.Layout{Format: linkerset.Relative}}.Complete()
 	out, err := patch.Convert(o, opts)
 	if err != nil {
 		log.Fatal(err)

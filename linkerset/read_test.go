@@ -300,7 +300,7 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 	if err != nil || m == nil {
 		return nil, nil
 	}
-	plan, err := patch.NewPlan(scan, patch.Options{Names: patch.DefaultNames(), Layout: l, ProbePrefix: "sdt_", DropRelocations: drop})
+	plan, err := patch.NewPlan(scan, patch.Options{Names: patch.DefaultNames(), Layout: l, FixedLayout: true, ProbePrefix: "sdt_", DropRelocations: drop})
 	if err != nil || len(plan.Refused) > 0 || len(plan.Sites) == 0 {
 		return nil, nil
 	}

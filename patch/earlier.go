@@ -69,9 +69,9 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		hasDTraceNotes = hasDTraceNotes || usdt.IsNoteSection(sec)
 	}
 	switch {
-	case hasStapsdtNotes && !opts.Stapsdt:
+	case hasStapsdtNotes && opts.Notes != WithNotes:
 		return true, earlierError(o, "with notes (--stapsdt)")
-	case recorded && !hasStapsdtNotes && opts.Stapsdt:
+	case recorded && !hasStapsdtNotes && opts.Notes == WithNotes:
 		return true, earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 	case hasDTraceNotes && !opts.DTrace:
 		return true, earlierError(o, "with --dtrace")
@@ -79,7 +79,7 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		return true, earlierError(o, "without --dtrace")
 	case tests && !recorded && !hasStapsdtNotes && m != nil:
 		return true, opts.checkTests(o, m) // which have no notes
-	case hasStapsdtNotes && opts.Stapsdt:
+	case hasStapsdtNotes && opts.Notes == WithNotes:
 		return true, opts.checkAllSemaphores(o, m)
 	}
 	return true, nil
@@ -110,9 +110,9 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		}
 		_, loads := m.LoadedSemaphore(text, e.Site.Offset)
 		switch {
-		case (loads || jumps) && !opts.Stapsdt:
+		case (loads || jumps) && opts.Notes != WithNotes:
 			return earlierError(o, "with notes (--stapsdt)")
-		case !loads && !jumps && opts.Stapsdt:
+		case !loads && !jumps && opts.Notes == WithNotes:
 			return earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 		}
 	}

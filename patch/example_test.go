@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := patch.Convert(o, patch.DefaultOptions())
+	out, err := patch.Convert(o, patch.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func ExampleExamine() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		plan, err := patch.Examine(o, patch.DefaultOptions())
+		plan, err := patch.Examine(o, patch.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -78,11 +78,11 @@ func ExampleExamine() {
 	}
 	// Output:
 	// small.amd64-clang19-O2.o:
-	// .text+0x3: isenabled small___call: e8 00 00 00 00 -> 31 c0 0f 1f 00
-	// .text+0xe: call small___call: e8 00 00 00 00 -> 0f 1f 44 00 00
-	// .text+0x20: tail small___call: e9 00 00 00 00 -> c3 cc cc cc cc
+	// .text+0x3: isenabled small___call: e8 00 00 00 00 -> e8 00 00 00 00
+	// .text+0xe: call small___call: e8 00 00 00 00 -> 90 0f 1f 40 00
+	// .text+0x20: tail small___call: e9 00 00 00 00 -> 90 c3 cc cc cc
 	// address.amd64-gcc12-data.o:
-	// .text+0x3: call address___taken: e8 00 00 00 00 -> 0f 1f 44 00 00
+	// .text+0x3: call address___taken: e8 00 00 00 00 -> 90 0f 1f 40 00
 	// refused: the stub's address is stored in data; do not take the stub's address
 	// refused: the stub's address is stored in data; do not take the stub's address
 }
@@ -97,8 +97,7 @@ void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
 	if err != nil {
 		log.Fatal(err)
 	}
-	opts := patch.DefaultOptions()
-	opts.Stapsdt, opts.Prototypes = true, prototypes
+	opts := patch.Options{Prototypes: prototypes}
 	for _, parameter := range opts.Prototypes["__dtrace_probe_tcp___send"] {
 		fmt.Println(parameter)
 	}

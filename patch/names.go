@@ -18,8 +18,8 @@ type Names struct {
 	Prefixes        []string // of probe calls; the probe id follows
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
 	Symbols         []string // whole names of probe calls, and their probe ids
-	// Guards is what the symbols of semaphores begin with that guards read, mostly
-	// GuardPrefix; "" where they are left alone. They are not stubs.
+	// Guards is what the symbols of semaphores begin with that guards read; "" where they are left alone. They
+	// are not stubs. Options.Complete sets it.
 	Guards string
 }
 

@@ -36,7 +36,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 	w := &noteWriter{
 		p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: sitenotes.NewWriter(e, p.Scan.Machine),
 	}
-	if p.Options.Stapsdt {
+	if p.Options.Notes == WithNotes {
 		w.stapsdt = stapsdt.NewWriter(w.sections)
 	}
 	return w, nil

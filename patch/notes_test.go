@@ -208,7 +208,7 @@ func TestGuardsOfProbes(t *testing.T) {
 	} {
 		object := assemble(t, onlyCall+"\t.section .sdt_guards,\"e\",@progbits\n\t"+text+"\n")
 		options := defaults()
-		options.Stapsdt = true
+		options.Notes = patch.WithNotes
 		out, err := convertBytes(t, object, options)
 		if want == "" {
 			expect.OK(t, err)

@@ -12,13 +12,15 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// Options say how sites are disabled and recorded: see DefaultOptions. They are not
-// modified, so that several goroutines may use the same.
+// Options say how sites are disabled and recorded. The zero Options are the defaults of the command: they choose
+// layout and notes by what each object is made for. Options are not modified, so that several goroutines may use the
+// same.
 type Options struct {
-	Names  Names
-	Layout linkerset.Layout // of records
-	// AutoLayout chooses the format of Layout by the target of each object: see For.
-	AutoLayout  bool
+	Names Names
+	// Layout is that of the records of all objects if it is not the zero Layout, or FixedLayout is set. Otherwise
+	// the target of an object chooses the format.
+	Layout      linkerset.Layout
+	FixedLayout bool
 	ProbePrefix string // of probe objects' names; the probe id follows; "" for sdt_
 	NoRecords   bool   // only disable
 	// DropRelocations deletes the relocations of disabled sites, instead of
@@ -27,11 +29,9 @@ type Options struct {
 	// ReturnThunk is what to jump to instead of returning. Without one, the machine's own is
 	// used in objects that refer to it.
 	ReturnThunk arch.ThunkChoice
-	// Stapsdt adds the notes that tracers of user space find probes by, and gives
-	// the sites forms that they arm well.
-	Stapsdt bool
-	// AutoStapsdt sets Stapsdt for the objects of LinuxProgram, and for no others.
-	AutoStapsdt bool
+	// Notes says whether there are notes that tracers of user space find probes by. With notes,
+	// sites have forms that these arm well.
+	Notes Notes
 	// DTrace adds the notes by which DTrace for Linux finds sites, and gives the sites
 	// the same forms.
 	DTrace bool
@@ -39,7 +39,7 @@ type Options struct {
 	// recorded: see Plan.DOFSites.
 	DOF *DOF
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
-	// load them then. Those that guards read get their names if Names.Guards says so.
+	// load them then, and those that guards read get their names.
 	Semaphores Semaphores
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
@@ -47,28 +47,45 @@ type Options struct {
 	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
 	ProbeSource ProbeSource
+	// LinkConverts says that the link converts the code that it generates, so that no warning
+	// is due about intermediate code.
+	LinkConverts bool
 }
 
-// DefaultOptions are for the SDT(9) macros: stubs and probe objects are called as
-// these call them, and records are linkerset.Pairs in sections of their own names. The
-// zero Options mean the same.
-func DefaultOptions() Options { return Options{}.withDefaults() }
+// Notes says which objects get notes for the tracers of Linux.
+type Notes uint8
+
+const (
+	// AutoNotes are notes for objects of LinuxProgram, unless a layout or NoRecords says that the
+	// records are for another reader.
+	AutoNotes Notes = iota
+	WithNotes
+	WithoutNotes
+)
 
 // defaultProbePrefix begins the names of FreeBSD's probe objects.
 const defaultProbePrefix = "sdt_"
 
-// withDefaults returns opts with a default in the place of what is required and missing.
-func (opts Options) withDefaults() Options {
+// Complete returns opts with a default in the place of what is missing. What it still leaves to the target of each
+// object is said by ForObject.
+func (opts Options) Complete() Options {
 	opts.Names = opts.Names.orDefault()
 	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
+	opts.FixedLayout = opts.FixedLayout || opts.Layout != (linkerset.Layout{})
+	if opts.Notes == AutoNotes && (opts.FixedLayout || opts.NoRecords || opts.DOF != nil) {
+		opts.Notes = WithoutNotes
+	}
+	if opts.Names.Guards = ""; opts.Notes != WithoutNotes {
+		opts.Names.Guards = GuardPrefix
+	}
 	return opts
 }
 
 // HasNotes reports whether there are notes of any kind.
-func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
+func (opts Options) HasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
 
 // MayHaveNotes reports whether some object gets notes of any kind.
-func (opts Options) MayHaveNotes() bool { return opts.HasNotes() || opts.AutoStapsdt }
+func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().Notes != WithoutNotes }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one byte, and its function
@@ -146,24 +163,24 @@ func HasKernelSections(o *elfreloc.Object) bool {
 	})
 }
 
-// For returns the options for an object of a target. They differ from opts if AutoLayout or
-// AutoStapsdt is set.
+// For returns the options for an object of a target, completed. They leave nothing to choose.
 func (opts Options) For(t Target) Options {
-	if opts.AutoLayout && t == FreeBSD {
+	opts = opts.Complete()
+	if !opts.FixedLayout && t == FreeBSD {
 		opts.Layout.Format = linkerset.FreeBSD
 	}
-	if opts.AutoStapsdt {
-		if opts.Stapsdt = t == LinuxProgram; !opts.Stapsdt {
-			opts.Names.Guards = ""
+	if opts.Notes == AutoNotes {
+		if opts.Notes = WithNotes; t != LinuxProgram {
+			opts.Notes = WithoutNotes
 		}
 	}
-	opts.AutoLayout, opts.AutoStapsdt = false, false
-	return opts
+	opts.FixedLayout = true
+	return opts.Complete()
 }
 
 // ForObject returns the options for an object: those for its target.
 func (opts Options) ForObject(o *elfreloc.Object) Options {
-	if !opts.AutoLayout && !opts.AutoStapsdt {
+	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes {
 		return opts
 	}
 	return opts.For(TargetOf(o))

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/lto"
 )
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -55,7 +56,7 @@ type planner struct {
 // What cannot be disabled is in Refused; then the plan must not be applied. If the machine is unknown, an object that
 // refers to a stub is an error, even if only debug sections do: no relocation can be neutralised.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
-	opts = opts.withDefaults().ForObject(s.Object)
+	opts = opts.ForObject(s.Object)
 	p := &planner{Plan: &Plan{Scan: s, Options: opts}}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
@@ -172,8 +173,7 @@ func (p *Plan) RelocName(typ uint32) string {
 // the error then joins one for each of them, which wrap an *arch.Refusal. All errors
 // are of type *elfreloc.Error.
 //
-// It is Examine and then Plan.Save, for callers that do not need the plan. What stands
-// behind o.End is not in the result.
+// It is Examine and then Plan.Save, for callers that need neither the plan nor its Warnings.
 func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 	plan, err := Examine(o, opts)
 	if err != nil {
@@ -185,12 +185,16 @@ func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 // Examine finds the sites of a relocatable object and plans their disabled forms.
 // A site without one is not an error: see Plan.Refused. Errors are of type
 // *elfreloc.Error; one of them is that the object was converted before, with other
-// options, and has calls again (Plan.CheckEarlier).
+// options, and has calls again (Plan.CheckEarlier); another, that it holds code with
+// probes which only a link generates.
 func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}
 	}
 	opts = opts.ForObject(o)
+	if err := lto.Check(o, opts.Names.StubTexts()); err != nil {
+		return nil, err
+	}
 	scan, err := Find(o, machines.Lookup(o.ABI()), opts.Names)
 	if err != nil {
 		return nil, err
@@ -220,5 +224,32 @@ func (p *Plan) Save() (*elfreloc.Output, error) {
 	if err := p.Apply(e); err != nil || !e.Changed() {
 		return nil, err
 	}
-	return e.Save()
+	out, err := e.Save()
+	if err == nil {
+		err = p.addWarnings(out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// addWarnings adds those of what the output does not have, and gives it the padding of the object.
+func (p *Plan) addWarnings(out *elfreloc.Output) error {
+	o := p.Scan.Object
+	lost, err := tail(o, out)
+	if err != nil {
+		return err
+	}
+	if lost != nil {
+		p.Warnings = append(p.Warnings, lost)
+	}
+	if p.Options.LinkConverts {
+		return nil
+	}
+	fat, err := lto.WarnFat(o, p.Options.Names.StubTexts())
+	if fat != nil {
+		p.Warnings = append(p.Warnings, fat)
+	}
+	return err
 }

@@ -25,7 +25,7 @@ import (
 )
 
 func defaults() patch.Options {
-	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+	return patch.Options{FixedLayout: true}.Complete()
 }
 
 func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
@@ -101,7 +101,7 @@ func TestZeroOptionsAreTheDefaults(t *testing.T) {
 		expect.OK(t, out.Write(&converted, bytes.NewReader(data)))
 		return converted.Bytes()
 	}
-	want := convert(patch.DefaultOptions())
+	want := convert(patch.Options{}.For(patch.LinuxProgram))
 	if !bytes.Equal(convert(patch.Options{}), want) {
 		t.Error("zero options make another object")
 	}
@@ -164,8 +164,8 @@ func TestEachReadMayFail(t *testing.T) {
 		name string
 		opts patch.Options
 	}{
-		{"pairs", patch.Options{}},
-		{"notes", patch.Options{Stapsdt: true, DTrace: true, Semaphores: patch.All}},
+		{"pairs", patch.Options{FixedLayout: true}},
+		{"notes", patch.Options{Notes: patch.WithNotes, DTrace: true, Semaphores: patch.All}},
 		{"freebsd", patch.Options{Layout: linkerset.Layout{Format: linkerset.FreeBSD, Name: "mine"}, DropRelocations: true}},
 		{"dof", patch.Options{DOF: &patch.DOF{}}},
 	} {
@@ -190,7 +190,7 @@ func TestRelocationsOfUnknownTypeAreRefused(t *testing.T) {
 	header := data[int(binary.LittleEndian.Uint64(data[40:]))+64*sec:]
 	binary.LittleEndian.PutUint32(header[4:], androidRELA)
 	expect.Equal(t, "a.o: .crel.text: relocations of unknown type 0x60000002 apply to .text",
-		expect.Failure(patch.Find(objects.Open(t, data), nil, patch.DefaultOptions().Names)))
+		expect.Failure(patch.Find(objects.Open(t, data), nil, patch.Options{FixedLayout: true}.Complete().Names)))
 }
 
 // Relocations of a byte each claim more references than there can be: that is one error, and
@@ -213,7 +213,7 @@ func TestMoreReferencesThanHaveRoomAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(header[24:], uint64(len(data)))
 	binary.LittleEndian.PutUint64(header[32:], uint64(len(crel)))
 	expect.Equal(t, fmt.Sprintf("a.o: .crel.text: more than %d references to stubs in %d bytes", text.Size/4+1, text.Size),
-		expect.Failure(patch.Find(objects.Open(t, append(data, crel...)), nil, patch.DefaultOptions().Names)))
+		expect.Failure(patch.Find(objects.Open(t, append(data, crel...)), nil, patch.Options{FixedLayout: true}.Complete().Names)))
 }
 
 // planWith is planOf of an object some bytes of which are others.
@@ -312,9 +312,9 @@ func TestFreeBSDFormsAreArmable(t *testing.T) {
 		if machines.Lookup(objects.Open(t, f.Data).ABI()) == nil {
 			continue
 		}
-		plain := planOf(t, f.Name, patch.Options{})
+		plain := planOf(t, f.Name, patch.Options{FixedLayout: true})
 		freebsd := planOf(t, f.Name, patch.Options{Layout: linkerset.Layout{Format: linkerset.FreeBSD}})
-		stapsdt := planOf(t, f.Name, patch.Options{Stapsdt: true})
+		stapsdt := planOf(t, f.Name, patch.Options{FixedLayout: true, Notes: patch.WithNotes})
 		if len(stapsdt.Refused) > 0 { // tests through registers, which have no room for a semaphore
 			continue
 		}

@@ -280,7 +280,7 @@ func (s *Scan) Image() (image.Image, error) {
 }
 
 // GuardPrefix begins the names of the semaphores that guards of include/sdt.h define and read. The id of the probe
-// follows. A conversion gives them the names that tracers expect, which a preprocessor cannot make (Names.Guards).
+// follows. A conversion with notes gives them the names that tracers expect, which a preprocessor cannot make.
 const GuardPrefix = "__dtrace_semaphore_"
 
 // Guard is the symbol of a semaphore that guards read.

@@ -64,7 +64,7 @@ type objectSemaphores struct {
 // planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
 	scan := p.Scan
-	if !p.Options.Stapsdt || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
+	if p.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
 		return nil
 	}
 	info, err := p.probeInfo()

@@ -177,7 +177,7 @@ func TestReturnThunkAmongOthers(t *testing.T) {
 
 func withNotes() patch.Options {
 	o := defaults()
-	o.Stapsdt, o.Names.Guards = true, patch.GuardPrefix
+	o.Notes = patch.WithNotes
 	return o
 }
 
@@ -319,7 +319,7 @@ func TestGuardsStayWithoutNotes(t *testing.T) {
 	if out, err := convertBytes(t, data, defaults()); out != nil || err != nil {
 		t.Errorf("a guard is changed, %v", err)
 	}
-	if got := withNotes().Names.StubTexts(); !slices.ContainsFunc(got, func(n []byte) bool { return bytes.Contains(data, n) }) {
+	if got := withNotes().Complete().Names.StubTexts(); !slices.ContainsFunc(got, func(n []byte) bool { return bytes.Contains(data, n) }) {
 		t.Errorf("no needle of %q is in an object that has only a guard", got)
 	}
 }
@@ -355,8 +355,8 @@ func TestTestsTellWhetherThereAreNotes(t *testing.T) {
 			for _, second := range []patch.Options{defaults(), withNotes()} {
 				o := objects.Open(t, data)
 				_, err := second.CheckEarlier(o, machineOf(o))
-				if (err == nil) != (first.Stapsdt == second.Stapsdt) {
-					t.Errorf("%s, converted with notes: %v, and again with notes: %v: %v", name, first.Stapsdt, second.Stapsdt, err)
+				if (err == nil) != (first.Notes == second.Notes) {
+					t.Errorf("%s, converted with notes: %v, and again with notes: %v: %v", name, first.Notes, second.Notes, err)
 				}
 			}
 		}

@@ -33,6 +33,7 @@ type flags struct {
 	prototypes        string
 	semaphores        string
 	returnThunk       string
+	stapsdt           bool
 	noStapsdt         bool
 	asm               bool // of stubs and sites
 
@@ -72,7 +73,7 @@ func newFlags(c *command, set *pflag.FlagSet) *flags {
 		{"return-thunk", &f.returnThunk}, {"layout", &f.layout}, {"json", &f.json},
 		{"output", &f.output}, {"output-dir", &f.outputDir}, {"asm", &f.asm}, {"dry-run", &f.dryRun}, {"verbose", &f.verbose},
 		{"no-records", &f.patch.NoRecords}, {"drop-relocations", &f.patch.DropRelocations},
-		{"stapsdt", &f.patch.Stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
+		{"stapsdt", &f.stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
 		{"semaphores", &f.semaphores}, {"prototypes", &f.prototypes},
 		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
 		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
@@ -129,7 +130,7 @@ func checkOutput(path string) error {
 
 // parseLayout reads the layout of records. Without a flag for it, the target of each object chooses.
 func (f *flags) parseLayout() (err error) {
-	f.patch.AutoLayout = !f.Changed("layout") && !f.Changed("section")
+	f.patch.FixedLayout = f.Changed("layout") || f.Changed("section")
 	if f.patch.Layout, err = linkerset.ParseLayout(f.layout, f.section); err != nil {
 		return usageError{err}
 	}
@@ -142,8 +143,13 @@ func (f *flags) validate() error {
 	if err := cmp.Or(f.parseLayout(), f.checkNames()); err != nil {
 		return err
 	}
-	// A layout or a name of sections is for a reader of records, who needs no notes.
-	f.patch.AutoStapsdt = f.patch.AutoLayout && !f.Changed("stapsdt") && !f.noStapsdt && !f.patch.NoRecords
+	switch { // --stapsdt=false is --no-stapsdt
+	case f.stapsdt:
+		f.patch.Notes = patch.WithNotes
+	case f.noStapsdt || f.Changed("stapsdt"):
+		f.patch.Notes = patch.WithoutNotes
+	}
+	f.patch = f.patch.Complete()
 	switch {
 	case f.jobs < 1:
 		return usagef("--jobs %d is less than 1", f.jobs)
@@ -155,9 +161,9 @@ func (f *flags) validate() error {
 		return usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
 	case f.Changed("prototypes") && !f.patch.MayHaveNotes():
 		return usagef("--prototypes is of no use without --stapsdt or --dtrace")
-	case f.Changed("semaphores") && !f.patch.Stapsdt && !f.patch.AutoStapsdt:
+	case f.Changed("semaphores") && f.patch.Notes == patch.WithoutNotes:
 		return usagef("--semaphores is of no use without --stapsdt")
-	case f.noStapsdt && f.patch.Stapsdt:
+	case f.noStapsdt && f.stapsdt:
 		return usagef("--stapsdt and --no-stapsdt exclude each other")
 	case f.json && f.verbose:
 		return usagef("--json and -v exclude each other")
@@ -167,10 +173,9 @@ func (f *flags) validate() error {
 
 // chooseSemaphores says which semaphores there are, where there are notes.
 func (f *flags) chooseSemaphores() (err error) {
-	if !f.patch.Stapsdt && !f.patch.AutoStapsdt {
+	if f.patch.Notes == patch.WithoutNotes {
 		return nil
 	}
-	f.patch.Names.Guards = patch.GuardPrefix
 	if f.patch.Semaphores, err = patch.ParseSemaphores(cmp.Or(f.semaphores, patch.Tested.String())); err != nil {
 		return usageError{err}
 	}

@@ -14,7 +14,7 @@ import (
 	"os/exec"
 
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/probedefs"
@@ -60,7 +60,7 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	if err != nil {
 		return status, err
 	}
-	o.Convert.LinkConverts = linksThroughWrapper(words)
+	o.Convert.Patch.LinkConverts = linksThroughWrapper(words)
 	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
 		status.Code = exitFailed
 	}
@@ -99,10 +99,10 @@ func (s *session) compile(cmd *exec.Cmd, objects []*object) (process.Status, err
 // converted. It reports whether there was one.
 func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 	objects = s.written(objects, o.Patch.Names, func(left *object, reason error) {
-		lto := (*input.LTOError)(nil)
+		late := (*lto.Error)(nil)
 		switch {
-		case errors.As(reason, &lto) && !o.LinkConverts:
-			message.Warning(s.Process.Stderr, fmt.Errorf("%s: %s, and left as it is; link it through sdtconvert ld (-B)", left.path, lto.What))
+		case errors.As(reason, &late) && !o.Patch.LinkConverts:
+			message.Warning(s.Process.Stderr, fmt.Errorf("%s: %s, and left as it is; link it through sdtconvert ld (-B)", left.path, late.What))
 		case o.Verbose:
 			message.Line(s.Process.Stderr, "sdtconvert: %s: %v", left.path, reason)
 		}

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
 )
@@ -124,7 +125,7 @@ var (
 )
 
 // checkConvertible returns the reason to leave the file as it is, or nil. The reason is an
-// *input.LTOError if the link generates the machine code.
+// *lto.Error if the link generates the machine code.
 func (o *object) checkConvertible(names patch.Names) error {
 	f, err := input.Open(o.path)
 	if err != nil {
@@ -143,9 +144,9 @@ func (o *object) checkConvertible(names patch.Names) error {
 	return asLTO(err, nil)
 }
 
-// asLTO returns an error that is an *input.LTOError, and another one instead of others.
+// asLTO returns an error that is an *lto.Error, and another one instead of others.
 func asLTO(err, fallback error) error {
-	if lto := (*input.LTOError)(nil); errors.As(err, &lto) {
+	if late := (*lto.Error)(nil); errors.As(err, &late) {
 		return err
 	}
 	return fallback

@@ -21,6 +21,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -143,13 +144,13 @@ func (s *Set) fail(err error) {
 func (s *Set) source(src *input.Source) error {
 	o, err := src.ELF(s.opts.Names)
 	if err == nil {
-		err = input.CheckLTO(o.Object, s.opts.Names)
+		err = lto.Check(o.Object, s.opts.Names.StubTexts())
 	}
-	var lto *input.LTOError
+	var late *lto.Error
 	switch {
-	case errors.As(err, &lto):
+	case errors.As(err, &late):
 		s.files = append(s.files, src.Name)
-		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: lto.What, file: len(s.files) - 1})
+		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: late.What, file: len(s.files) - 1})
 	case errors.Is(err, input.ErrSkipped): // it holds nothing
 	case err != nil:
 		return err

@@ -3,6 +3,7 @@ package check
 import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/patch"
 )
@@ -19,7 +20,7 @@ func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
 	if err != nil || o.Machine == nil {
 		return nil, err
 	}
-	if lto, err := input.FindLTOCode(o.Object, names); err != nil || lto.Compiler != "" {
+	if code, err := lto.Find(o.Object, names.StubTexts()); err != nil || code.Compiler != "" {
 		return nil, err
 	}
 	c := &fileChecker{Object: o, set: s}

@@ -33,8 +33,6 @@ type Options struct {
 
 	// SuggestOutput says that flags can name another target, which an error then advises.
 	SuggestOutput bool
-	// LinkConverts says that the link converts its inputs, too: no message advises that.
-	LinkConverts bool
 	// LinkGenerates says that objects without machine code stay as they are: the link converts
 	// the code that it generates of them.
 	LinkGenerates bool
@@ -59,6 +57,7 @@ type Converter struct {
 
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
+	o.Patch = o.Patch.Complete()
 	return &Converter{
 		Options: o, writer: w, stubTexts: o.Patch.Names.StubTexts(),
 		memberJobs: max(1, o.Jobs/max(1, o.Files)),

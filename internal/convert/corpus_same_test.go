@@ -47,10 +47,10 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"section":          func(o *patch.Options) { o.Layout.Name = "my_sites" },
 		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
-		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
-		"semaphores":       func(o *patch.Options) { o.Stapsdt, o.Semaphores = true, patch.All },
+		"stapsdt":          func(o *patch.Options) { o.Notes = patch.WithNotes },
+		"semaphores":       func(o *patch.Options) { o.Notes, o.Semaphores = patch.WithNotes, patch.All },
 		"dtrace":           func(o *patch.Options) { o.DTrace = true },
-		"stapsdt, dtrace":  func(o *patch.Options) { o.Stapsdt, o.DTrace = true, true },
+		"stapsdt, dtrace":  func(o *patch.Options) { o.Notes, o.DTrace = patch.WithNotes, true },
 	} {
 		if testing.Short() && name != "relative" && name != "stapsdt, dtrace" {
 			continue

@@ -130,7 +130,7 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 	chosen := someOfCorpus(t, "", "--stapsdt")
 	n := convertedOf(t, chosen[""], nil, check)
 	t.Run("--stapsdt", func(t *testing.T) {
-		n += convertedOf(t, chosen["--stapsdt"], func(o *patch.Options) { o.Stapsdt = true }, check)
+		n += convertedOf(t, chosen["--stapsdt"], func(o *patch.Options) { o.Notes = patch.WithNotes }, check)
 	})
 	if n == 0 {
 		t.Error("no object was converted")

@@ -3,12 +3,12 @@ package convert
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
@@ -62,9 +62,9 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 	if errors.Is(err, input.ErrSkipped) {
 		return nil, nil
 	}
-	var lto *input.LTOError
-	if (c.LinkConverts || c.LinkGenerates) && errors.As(err, &lto) {
-		lto.Link = ""
+	var late *lto.Error
+	if (c.Patch.LinkConverts || c.LinkGenerates) && errors.As(err, &late) {
+		late.Link = ""
 		if c.LinkGenerates {
 			return nil, nil
 		}
@@ -91,7 +91,7 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	var omitted map[*patch.Stub]string
 	if plan != nil {
 		scan = plan.Scan
-		if plan.Options.Stapsdt {
+		if plan.Options.Notes == patch.WithNotes {
 			var err error
 			if omitted, err = plan.OmittedArgs(); err != nil {
 				return err
@@ -120,7 +120,7 @@ func (c *Converter) save(o *input.Object, plan *patch.Plan) (out *elfreloc.Outpu
 			return nil, nil, err
 		}
 	}
-	if c.Patch.AutoStapsdt {
+	if c.Patch.Notes == patch.AutoNotes {
 		switch patch.TargetOf(o.Object) {
 		case patch.LinuxKernel:
 			c.kernel.Store(true)
@@ -133,16 +133,7 @@ func (c *Converter) save(o *input.Object, plan *patch.Plan) (out *elfreloc.Outpu
 	if err != nil || out == nil {
 		return nil, warnings, err
 	}
-	warning, err := tail(o, out)
-	if warning != nil {
-		warnings = append(warnings, warning)
-	}
-	if err == nil && !c.LinkConverts {
-		if warning, err = input.WarnFat(o.Object, c.Patch.Names); warning != nil {
-			warnings = append(warnings, warning)
-		}
-	}
-	return out, warnings, err
+	return out, warnings, nil
 }
 
 // printLines writes the lines about an object that changes.
@@ -153,7 +144,7 @@ func (c *Converter) printLines(w io.Writer, plan *patch.Plan) error {
 	if !c.Verbose {
 		return nil
 	}
-	if err := printSites(w, plan); err != nil || !plan.Options.Stapsdt {
+	if err := printSites(w, plan); err != nil || plan.Options.Notes != patch.WithNotes {
 		return err
 	}
 	return printOmittedArgs(w, plan)
@@ -187,62 +178,4 @@ func printSites(w io.Writer, p *patch.Plan) error {
 			place, arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code, s.Change.New)
 	}
 	return nil
-}
-
-// What stands in a file or a member behind the end of the object in it.
-
-// signatureMagic ends the signature behind a module (Linux, module_signature.h).
-const signatureMagic = "~Module signature appended~\n"
-
-// tail gives an output the padding that the object has. What else is behind the object
-// is lost, of which it warns.
-func tail(o *input.Object, out *elfreloc.Output) (warning, err error) {
-	lost := o.Source.Size - o.End()
-	if lost <= 0 {
-		return nil, nil
-	}
-	old, err := padding(o)
-	if err != nil {
-		return nil, err
-	}
-	if old != nil {
-		pad(out)
-		return nil, nil
-	}
-	what := fmt.Sprintf("%d bytes behind the ELF file are dropped", lost)
-	if n := int64(len(signatureMagic)); lost >= n {
-		end, err := o.ReadFile(o.Source.Size-n, n)
-		if err != nil {
-			return nil, err
-		}
-		if string(end) == signatureMagic {
-			what = "the module's signature is dropped, because it no longer fits; sign the module again"
-		}
-	}
-	return &elfreloc.Error{File: o.Name, Err: errors.New(what)}, nil
-}
-
-// memberPadding is the multiple, in bytes, to which LLVM's ar pads members of archives for Darwin. The padding counts as
-// contents.
-const memberPadding = 8
-
-// padding returns what pads a member behind the end of the object in it, or nil.
-func padding(o *input.Object) ([]byte, error) {
-	n := o.Source.Size - o.End()
-	if o.Source.Start == 0 || n <= 0 || n >= memberPadding || o.Source.Size%memberPadding != 0 {
-		return nil, nil
-	}
-	b, err := o.ReadFile(o.End(), n)
-	if len(bytes.Trim(b, "\n")) > 0 {
-		b = nil
-	}
-	return b, err
-}
-
-// pad pads an output as LLVM's ar pads a member.
-func pad(out *elfreloc.Output) {
-	if n := -out.Size & (memberPadding - 1); n > 0 {
-		out.Extents = append(out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
-		out.Size += n
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/lto"
 	"sdtconvert/patch"
 )
 
@@ -82,7 +83,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.Bitcode:
 		found, err := s.Mentions(names.StubTexts())
 		if err == nil && found {
-			err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
+			err = lto.Bitcode()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -114,7 +115,7 @@ func (o *Object) relocatable(names patch.Names) (*Object, error) {
 	if err := checkType(o.Object); err != nil {
 		return nil, err
 	}
-	return o, CheckLTO(o.Object, names)
+	return o, lto.Check(o.Object, names.StubTexts())
 }
 
 func checkType(o *elfreloc.Object) error {

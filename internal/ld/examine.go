@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -30,7 +31,7 @@ type linkInput struct {
 	names  bool         // it mentions stubs or probe objects
 	probes bool         // it mentions stubs
 	target patch.Target // of the objects with names
-	lto    input.LTOCode
+	lto    lto.Code
 	// generates says that code is generated of it, or of a member, that has probes: its own
 	// machine code, if there is any, is converted beside that.
 	generates bool
@@ -60,7 +61,7 @@ type examiner struct {
 	probeTexts  [][]byte // and without which it has to do with no probe
 	relocatable bool     // a link that asks for no part
 	lld, mold   bool
-	fatLTO      map[input.Compiler]bool // whose fat objects the linker takes the intermediate code of
+	fatLTO      map[lto.Compiler]bool // whose fat objects the linker takes the intermediate code of
 }
 
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
@@ -155,7 +156,7 @@ func (k *examiner) hasRecords(o *elfreloc.Object) bool {
 
 // bitcode looks at LLVM bitcode.
 func (k *examiner) bitcode(in *linkInput, src *input.Source) (err error) {
-	in.lto.Compiler = input.LLVM
+	in.lto.Compiler = lto.LLVM
 	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.names {
 		return err
 	}
@@ -196,7 +197,7 @@ func (k *examiner) relocatableObject(in *linkInput, src *input.Source) error {
 	if in.names {
 		in.target = max(in.target, patch.TargetOf(o.Object))
 	}
-	if k.options.Layout.Format == linkerset.FreeBSD || k.options.AutoLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
+	if k.options.Layout.Format == linkerset.FreeBSD || !k.options.FixedLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
 		if in.kernelTracepoints, err = input.HasKernelTracepoints(o.Object); err != nil {
 			return err
 		}
@@ -247,12 +248,12 @@ func (k *examiner) addLTO(in *linkInput, src *input.Source, o *input.Object, pro
 }
 
 // ltoCode finds the intermediate code of an object that the linker takes.
-func (k *examiner) ltoCode(o *elfreloc.Object) (input.LTOCode, error) {
-	lto, err := input.FindLTOCode(o, k.options.Names)
-	if lto.Fat && err == nil && !k.fatLTO[lto.Compiler] {
-		return input.LTOCode{}, nil
+func (k *examiner) ltoCode(o *elfreloc.Object) (lto.Code, error) {
+	code, err := lto.Find(o, k.stubTexts)
+	if code.Fat && err == nil && !k.fatLTO[code.Compiler] {
+		return lto.Code{}, nil
 	}
-	return lto, err
+	return code, err
 }
 
 // archive looks at the members of an archive.
@@ -294,7 +295,7 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 	}
 	if typ == filetype.Bitcode {
 		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
-			err = k.ltoMember(in, src, nil, input.LLVM, probes)
+			err = k.ltoMember(in, src, nil, lto.LLVM, probes)
 		}
 		return names, probes, err
 	}
@@ -302,13 +303,13 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	lto, err := k.ltoCode(o.Object)
+	code, err := k.ltoCode(o.Object)
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	if lto.Compiler != "" {
-		err := k.ltoMember(in, src, o, lto.Compiler, lto.Probes > 0)
-		return in.names, lto.Probes > 0, err
+	if code.Compiler != "" {
+		err := k.ltoMember(in, src, o, code.Compiler, code.Probes > 0)
+		return in.names, code.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
 		return k.mentions(o.NamesContain)
@@ -327,8 +328,8 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 
 // ltoMember takes in a member that code is generated of. lld generates code within a link alone:
 // what it takes from an archive in a first run cannot be put into its place. It takes none of GCC's.
-func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, compiler input.Compiler, probes bool) error {
-	if k.lld && compiler == input.LLVM && probes {
+func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, compiler lto.Compiler, probes bool) error {
+	if k.lld && compiler == lto.LLVM && probes {
 		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile the library with -fno-lto, or give the linker its objects (CMake: an OBJECT library)", src.Name)
 	}
 	return k.addLTO(in, src, o, probes)

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 )
@@ -32,7 +33,7 @@ func (r *run) wordsOfFirstRun() []string {
 
 // isGenerated reports whether lld generates code of a file.
 func (in *linkInput) isGenerated() bool {
-	return in.lto.Compiler == input.LLVM && (in.typ == filetype.Bitcode || in.isObject())
+	return in.lto.Compiler == lto.LLVM && (in.typ == filetype.Bitcode || in.isObject())
 }
 
 // needsFirstRun reports whether lld has to generate code first.

@@ -21,8 +21,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/responsefile"
@@ -94,10 +94,10 @@ func (l *link) run() (process.Status, error) {
 	k := &examiner{
 		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
 		relocatable: ln.Relocatable, lld: l.linker.hasName("lld"), mold: l.linker.hasName("mold"),
-		fatLTO: map[input.Compiler]bool{input.GCC: plugin, input.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
+		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
 	}
 	if k.lld {
-		k.fatLTO[input.GCC] = false
+		k.fatLTO[lto.GCC] = false
 	}
 	found := l.lookAt(ln, k)
 	l.warnOfKernelTracepoints(found.inputs)
@@ -152,7 +152,7 @@ func (l *link) checkDroppedCode(ln *line.Line, inputs []*linkInput) error {
 // conversion returns the options for so many files.
 func (l *link) conversion(files int, source patch.ProbeSource) convert.Options {
 	o := l.Convert
-	o.Files, o.LinkConverts = max(files, 1), true
+	o.Files, o.Patch.LinkConverts = max(files, 1), true
 	o.Patch.ProbeSource = source
 	return o
 }

@@ -107,7 +107,7 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 	}
 	if !p.Options.NoRecords && p.Scan.Machine != nil {
 		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
-		m.HasNote = p.Options.Stapsdt && s.Stub.Kind == arch.Probe
+		m.HasNote = p.Options.Notes == patch.WithNotes && s.Stub.Kind == arch.Probe
 	}
 	return m
 }

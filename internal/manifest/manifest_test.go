@@ -28,7 +28,7 @@ func described(t *testing.T) []*manifest.Object {
 		expect.OK(t, files.Write(file.Data))
 		in := expect.Value(input.Open(files.Path()))(t)
 		o := manifest.New(file.Name)
-		opts := patch.DefaultOptions()
+		opts := patch.Options{FixedLayout: true}.Complete()
 		object, err := in.Source().Relocatable(opts.Names)
 		if err == nil {
 			_, err = manifest.Inspect(o, object, opts)

@@ -52,7 +52,7 @@ type functionKey struct {
 // New makes an empty set, for objects that are converted so.
 func New(providers []*provider.Provider, d patch.DOF) *Set {
 	s := &Set{providers: providers, functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
-	s.options = patch.DefaultOptions()
+	s.options = patch.Options{}.Complete()
 	s.options.NoRecords = true
 	s.options.DOF = &d
 	s.options.Names = patch.DTraceNames()

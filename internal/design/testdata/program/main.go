@@ -19,7 +19,7 @@ func main() {
 	in := bytes.NewReader(data)
 	o, err := elfreloc.Open(in, in.Size(), os.Args[1])
 	check(err)
-	plan, err := patch.Examine(o, patch.DefaultOptions())
+	plan, err := patch.Examine(o, patch.Options{FixedLayout: true}.Complete())
 	check(err)
 	for _, s := range plan.Sites {
 		section, at := o.Sections[s.Relocs.Target].Name, s.Change.Site

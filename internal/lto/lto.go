@@ -1,4 +1,9 @@
-package input
+// Package lto recognises objects for link-time optimisation.
+//
+// They hold intermediate code. The link generates machine code from it, calls of stubs and all, after a
+// conversion. GCC's objects have it in sections of their own; clang's are LLVM bitcode, which is no ELF file. Fat
+// objects (-ffat-lto-objects) hold machine code too, which links without link-time optimisation take.
+package lto
 
 import (
 	"errors"
@@ -7,13 +12,7 @@ import (
 	"strings"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch"
 )
-
-// Objects for link-time optimisation hold intermediate code. The link generates machine code
-// from it, calls of stubs and all, after a conversion. GCC's objects have it in sections of their
-// own; clang's are LLVM bitcode, which is no ELF file. Fat objects (-ffat-lto-objects) hold
-// machine code too, which links without link-time optimisation take.
 
 // What to do about such objects: first what the wrapper of a linker does for those of GCC,
 // and for bitcode that lld links, then what else there is.
@@ -25,23 +24,27 @@ const (
 	elseLLVM = "compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
 )
 
-// LTOError says that a source with probes has no machine code yet.
-type LTOError struct {
+// Error says that a source with probes has no machine code yet.
+type Error struct {
 	What   string
 	Link   string // advice to convert in the link; "" in a link
 	Advice string // what else to do
 }
 
-func (e *LTOError) Error() string { return e.What + "; " + e.Link + e.Advice }
+// Error says what the source is, and what to do.
+func (e *Error) Error() string { return e.What + "; " + e.Link + e.Advice }
 
-// CheckLTO refuses objects with probes that have no machine code yet, with an error that is an
-// LTOError.
-func CheckLTO(o *elfreloc.Object, names patch.Names) error {
-	code, err := FindLTOCode(o, names)
+// Bitcode returns the error of LLVM bitcode that holds probes.
+func Bitcode() *Error { return &Error{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM} }
+
+// Check refuses objects with probes that have no machine code yet, with an error that is an *Error. Code has
+// probes if one of the texts occurs in it.
+func Check(o *elfreloc.Object, stubTexts [][]byte) error {
+	code, err := Find(o, stubTexts)
 	if err != nil || code.Probes == 0 || code.Fat {
 		return err
 	}
-	refusal := &LTOError{fmt.Sprintf("is %s link-time optimisation code that holds probes", code.Compiler), linkGCC, elseGCC}
+	refusal := &Error{fmt.Sprintf("is %s link-time optimisation code that holds probes", code.Compiler), linkGCC, elseGCC}
 	if code.Compiler == LLVM {
 		refusal.Link, refusal.Advice = "", elseLLVM
 	}
@@ -50,8 +53,8 @@ func CheckLTO(o *elfreloc.Object, names patch.Names) error {
 
 // WarnFat returns a warning about the intermediate code of a fat object with probes, or nil: only
 // its machine code can be converted before the link.
-func WarnFat(o *elfreloc.Object, names patch.Names) (warning, err error) {
-	code, err := FindLTOCode(o, names)
+func WarnFat(o *elfreloc.Object, stubTexts [][]byte) (warning, err error) {
+	code, err := Find(o, stubTexts)
 	if err != nil || code.Probes == 0 || !code.Fat {
 		return nil, err
 	}
@@ -66,17 +69,17 @@ const (
 	LLVM Compiler = "LLVM"
 )
 
-// LTOCode is the intermediate code of an object.
-type LTOCode struct {
+// Code is the intermediate code of an object.
+type Code struct {
 	Compiler Compiler // "" without such code
 	Probes   int      // a section with probes in it, 0 for none
 	Fat      bool     // the object holds machine code too
 }
 
-// FindLTOCode finds intermediate code in an object, and looks for names of stubs in it. Beside
+// Find finds intermediate code in an object, and looks for texts of stubs in it. Beside
 // an error it says whether there is any.
-func FindLTOCode(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
-	code, err = findIntermediate(o, names)
+func Find(o *elfreloc.Object, stubTexts [][]byte) (code Code, err error) {
+	code, err = findIntermediate(o, stubTexts)
 	hasCode := func(s elfreloc.Section) bool { return s.Executable() && s.InFile() }
 	if err != nil || code.Compiler == "" || !slices.ContainsFunc(o.Sections, hasCode) {
 		return code, err
@@ -90,7 +93,7 @@ func FindLTOCode(o *elfreloc.Object, names patch.Names) (code LTOCode, err error
 // such an object together with machine code of other objects.
 var slimSymbol = [][]byte{[]byte("__gnu_lto_slim")}
 
-func findIntermediate(o *elfreloc.Object, names patch.Names) (code LTOCode, err error) {
+func findIntermediate(o *elfreloc.Object, stubTexts [][]byte) (code Code, err error) {
 	for i := range o.Sections {
 		var compiler Compiler
 		switch name := o.Sections[i].Name; {
@@ -108,7 +111,7 @@ func findIntermediate(o *elfreloc.Object, names patch.Names) (code LTOCode, err 
 				return code, err
 			}
 		}
-		found, err := o.Contains(i, names.StubTexts())
+		found, err := o.Contains(i, stubTexts)
 		if err != nil {
 			return code, err
 		}
