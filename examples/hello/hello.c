@@ -1,35 +1,31 @@
 /*
- * A program with two probes. It calls undefined stubs; sdtconvert
- * turns the calls into NOPs before the program is linked, and records
- * them. The program then prints its own records.
+ * A program with two probes that prints its own records: those that sdtconvert
+ * leaves for kernels and agents. Tracers find the same probes by notes.
  */
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-int __dtrace_isenabled_hello___greet(void);
-void __dtrace_probe_hello___greet(const char *name, int length);
-void __dtrace_probe_hello___done(int length);
+#include <sdt.h>
 
-struct sdt_probe {
-	const char *name;
-};
+SDT_PROVIDER_DEFINE(hello);
+SDT_PROBE_DEFINE2(hello, , , greet, "char *", "int");
+SDT_PROBE_DEFINE1(hello, , , done, "int");
 
-struct sdt_instance {
+struct record {
 	const struct sdt_probe *probe;
-	uintptr_t offset;
+	uintptr_t site;
 };
 
 /* Weak: a program whose probes are all gone has no such section. */
-extern const struct sdt_instance __start_sdt_instances_set[] __attribute__((weak));
-extern const struct sdt_instance __stop_sdt_instances_set[] __attribute__((weak));
+extern const struct record __start_sdt_instances_set[] __attribute__((weak, visibility("hidden")));
+extern const struct record __stop_sdt_instances_set[] __attribute__((weak, visibility("hidden")));
 
 __attribute__((noinline)) static int greet(const char *name)
 {
 	int length = printf("Hello, %s!\n", name);
 
-	if (__dtrace_isenabled_hello___greet())
-		__dtrace_probe_hello___greet(name, length);
+	if (SDT_PROBE_ENABLED(hello, , , greet))
+		SDT_PROBE2(hello, , , greet, name, length);
 	return length;
 }
 
@@ -37,8 +33,8 @@ int main(int argc, char **argv)
 {
 	int length = greet(argc > 1 ? argv[1] : "world");
 
-	__dtrace_probe_hello___done(length);
-	for (const struct sdt_instance *i = __start_sdt_instances_set; i < __stop_sdt_instances_set; i++)
-		printf("probe %s at main%+td\n", i->probe->name, (ptrdiff_t)(i->offset - (uintptr_t)main));
+	SDT_PROBE1(hello, , , done, length);
+	for (const struct record *r = __start_sdt_instances_set; r < __stop_sdt_instances_set; r++)
+		printf("record of %s:::%s at %#lx\n", r->probe->prov->name, r->probe->name, (unsigned long)r->site);
 	return length < 0;
 }

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"sdtconvert/arch"
@@ -174,8 +175,12 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		if place == "" {
 			place = "?"
 		}
-		message.Line(w, "%s: %s+%#x: %s: %s %s: % x -> % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
-			place, arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code, s.Change.New)
+		line := fmt.Sprintf("%s: %s+%#x: %s: %s %s: % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
+			place, arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code)
+		if site.Form != arch.Nop { // which stays as it is
+			line += fmt.Sprintf(" -> % x", s.Change.New)
+		}
+		message.Line(w, "%s", line)
 	}
 	return nil
 }
