@@ -199,13 +199,10 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 	return nil
 }
 
-// compilerWords are the compiler of the environment and its flags, nil where none is named.
+// compilerWords returns the compiler of the environment and its flags. There may be flags alone, as builds of 32-bit
+// programs give them to SystemTap's dtrace.
 func (p *program) compilerWords() []string {
-	words := responsefile.Split([]byte(p.Getenv("CC")))
-	if len(words) == 0 {
-		return nil
-	}
-	return append(words, responsefile.Split([]byte(p.Getenv("CFLAGS")))...)
+	return append(responsefile.Split([]byte(p.Getenv("CC"))), responsefile.Split([]byte(p.Getenv("CFLAGS")))...)
 }
 
 // preprocessor is the C preprocessor of a run, for what target says.

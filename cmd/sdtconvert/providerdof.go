@@ -105,8 +105,11 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 
 // warnDOF says what does not work of what is made.
 func (p *program) warnDOF(o *providerOptions, set *sites.Set, d object.DOF) {
-	if o.quiet || len(d.Providers) == 0 && len(set.UnarmableTests) == 0 {
+	if o.quiet {
 		return
+	}
+	if len(d.Providers) == 0 && len(set.UnarmableTests) == 0 {
+		message.Warning(p.Stderr, fmt.Errorf("%s: holds no probe, as no object with a site of one is given; give -G all objects of the link", o.output))
 	}
 	if len(set.UnarmableTests) > 0 {
 		message.Warning(p.Stderr, fmt.Errorf("%s: is-enabled tests are never true: no kernel with DTrace arms them on this machine", strings.Join(set.UnarmableTests, ", ")))

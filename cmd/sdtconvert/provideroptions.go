@@ -101,6 +101,7 @@ type providerOptions struct {
 	lazy, strict     bool
 	system           object.System
 	machineFlags     []string // -32 and such, which compilers know as well
+	arch             string   // the machine that -arch of macOS's dtrace names
 	warnings         []error
 	cpp              string   // the preprocessor, "" for that of the environment
 	cppFlags         []string // of the preprocessor, as compilers know them
@@ -134,6 +135,8 @@ func parseProviderOptions(args []string) (o *providerOptions, err error) {
 		case slices.Contains(ignored, arg):
 		case slices.Contains([]string{"-32", "-64", "-m32", "-m64"}, arg):
 			o.machineFlags = append(o.machineFlags, "-m"+strings.TrimLeft(arg, "-m"))
+		case arg == "-arch" && len(args) > 0:
+			o.arch, args = args[0], args[1:]
 		case strings.HasPrefix(arg, "--"):
 			args, err = o.long(arg, args)
 		default:
@@ -290,6 +293,8 @@ func (o *providerOptions) check() error {
 		return usagef("-s is missing: it names a provider file")
 	case o.header && len(o.objects) > 0:
 		return usagef("-h takes no objects: %s", o.objects[0])
+	case o.object && o.arch != "": // headers are the same for all machines
+		return usagef("-arch %s is for the dtrace of macOS; name the machine of the object with --target", o.arch)
 	case o.object && o.stubs:
 		return usagef("-x stubs is for -h: stubs need no object but what sdtconvert makes")
 	case len(o.sources) > 1 && o.output == "":
