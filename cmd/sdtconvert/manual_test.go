@@ -35,6 +35,20 @@ func TestDocsAreCurrent(t *testing.T) {
 	replaceMade(t, "../../docs/sdtconvert.1", `.\" made by go generate ./cmd/sdtconvert: %s`, `.\" end`, lists)
 }
 
+// The manual has an example of each command that works on files.
+func TestEachCommandHasAnExample(t *testing.T) {
+	_, examples, found := strings.Cut(string(disk.Read(t, "../../docs/sdtconvert.1")), "\n.Sh EXAMPLES\n")
+	examples, _, _ = strings.Cut(examples, "\n.Sh ")
+	if !found {
+		t.Fatal("the manual has no examples")
+	}
+	for _, c := range commands {
+		if c != convertCommand && c != helpCommand && c != versionCommand { // the first needs no name
+			expect.Contains(t, examples, "sdtconvert "+c.name+" ", "no example of %s", c.name)
+		}
+	}
+}
+
 // replaceMade compares the parts of a file that are between lines with what is made now.
 // With -update it writes them.
 func replaceMade(t *testing.T, path, begin, end string, parts map[string]string) {

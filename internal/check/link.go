@@ -148,7 +148,7 @@ func (l *link) nameOf(site probeSite) Probe {
 }
 
 // defineProbe says what to do about a probe that no image defines.
-const defineProbe = "link with -B and the directory libexec/sdtconvert, add what sdtconvert stubs writes, or give check the program or library that exports it, too"
+var defineProbe = "link with " + message.LinkersFlag() + ", add what sdtconvert stubs writes, or give check the program or library that exports it, too"
 
 // undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
@@ -217,7 +217,7 @@ func (l *link) definedAlone() {
 		}
 		l.unconverted[file] = true
 		f := Finding{File: l.set.files[file], file: file}
-		l.add(f, NotConverted, "not converted: %s; it defines %s, and no file that was given has a site of any", sitestate.ConvertAdvice, message.Plural(n, "probe"))
+		l.add(f, NotConverted, "not converted: %s; it defines %s, and no file that was given has a site of any", sitestate.ConvertAdvice(), message.Plural(n, "probe"))
 	}
 }
 

@@ -374,10 +374,10 @@ func (c *fileChecker) unconverted() {
 	}
 	c.link.unconverted[c.index] = true
 	if len(c.entries)+len(c.noteSites) == 0 || len(ids) > mostUnconverted {
-		c.addWhole(NotConverted, "", "not converted (%s, %s first): %s", message.Plural(len(ids), "probe"), ids[0], sitestate.ConvertAdvice)
+		c.addWhole(NotConverted, "", "not converted (%s, %s first): %s", message.Plural(len(ids), "probe"), ids[0], sitestate.ConvertAdvice())
 		return
 	}
 	for _, id := range ids {
-		c.addWhole(NotConverted, id, "not converted: %s", sitestate.ConvertAdvice)
+		c.addWhole(NotConverted, id, "not converted: %s", sitestate.ConvertAdvice())
 	}
 }

@@ -290,7 +290,7 @@ func (l *lister) warnOfUnconverted() error {
 	}
 	ids, err := sitestate.Unconverted(l.code.Object)
 	if len(ids) > 0 {
-		l.Warn(fmt.Errorf("%s: tracepoints of %s are not converted, and not listed: %s", l.memory.Name(), message.Plural(len(ids), "probe"), sitestate.ConvertAdvice))
+		l.Warn(fmt.Errorf("%s: tracepoints of %s are not converted, and not listed: %s", l.memory.Name(), message.Plural(len(ids), "probe"), sitestate.ConvertAdvice()))
 	}
 	return err
 }
@@ -324,7 +324,7 @@ func (l *lister) errNoRecords() error {
 		return err
 	}
 	if len(ids)+len(defined) > 0 {
-		return fmt.Errorf("%s: %w, and is not converted: %s", l.memory.Name(), errNoProbes, sitestate.ConvertAdvice)
+		return fmt.Errorf("%s: %w, and is not converted: %s", l.memory.Name(), errNoProbes, sitestate.ConvertAdvice())
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }

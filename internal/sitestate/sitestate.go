@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -218,7 +219,7 @@ func codeFrom(im image.Image, at image.Addr, before, after uint64) arch.Text {
 }
 
 // ConvertAdvice says what to do about an image with tracepoints that were not converted.
-const ConvertAdvice = "link with -B/usr/libexec/sdtconvert (where the linker wrappers are installed), or convert the objects"
+func ConvertAdvice() string { return "link with " + message.LinkersFlag() + ", or convert the objects" }
 
 // Unconverted returns the ids of the probes of which an image has tracepoints that no conversion
 // has met, sorted (patch.UnconvertedSection). The linker may have dropped their code.

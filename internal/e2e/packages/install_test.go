@@ -113,6 +113,7 @@ func TestInstall(t *testing.T) {
 			}
 			tools.Must(t, filepath.Join(directory, c.want, "bin/sdtconvert"), "help")
 			complete(t, filepath.Join(directory, c.want))
+			knowsItsLinkers(t, filepath.Join(directory, c.want))
 			uninstall(t, directory, filepath.Join(directory, c.want), variables)
 		})
 	}
@@ -347,4 +348,17 @@ func TestRelease(t *testing.T) {
 	program := filepath.Join(directory, "bin", "sdtconvert")
 	commit := strings.TrimSpace(tools.Command{Directory: tools.Root()}.Must(t, "git", "rev-parse", "HEAD"))
 	expect.Contains(t, tools.Must(t, program, "--version"), "("+commit+")", "the version")
+}
+
+// knowsItsLinkers checks that the installed program names its own linkers, to a user whose program is not converted.
+func knowsItsLinkers(t *testing.T, prefix string) {
+	t.Helper()
+	tools.Need(t, "gcc")
+	program := filepath.Join(t.TempDir(), "program")
+	source := tools.Command{Stdin: "#include <sdt.h>\nint main(void) { DTRACE_PROBE(shop___placed); return 0; }\n"}
+	source.Must(t, "gcc", "-I", filepath.Join(prefix, "include"), "-o", program, "-x", "c", "-")
+	flag := "-B" + filepath.Join(prefix, "libexec/sdtconvert")
+	tools.Refuses(t, "link with "+flag+", or convert the objects", filepath.Join(prefix, "bin/sdtconvert"), "list", program)
+	source.Must(t, "gcc", flag, "-I", filepath.Join(prefix, "include"), "-o", program, "-x", "c", "-")
+	expect.Contains(t, tools.Must(t, filepath.Join(prefix, "bin/sdtconvert"), "list", program), "main placed")
 }
