@@ -261,7 +261,7 @@ func TestNopsLTO(t *testing.T) {
 			all.Add(lto.Compiler.Name+l.Path+lto.Flag+mode, []string{lto.Compiler.Name, l.Name, lto.Flag, mode}, func(t *testing.T) {
 				tools.Need(t, lto.Compiler.Name, lto.Compiler.CXX, l.Path, "readelf", "nm")
 				enter(t, l.Path)
-				flags := strings.Fields(fmt.Sprintf("-O2 %s %s -I%s", lto.Flag, mode, tracers))
+				flags := append(strings.Fields("-O2 "+lto.Flag+" "+mode), "-I"+tracers)
 				var objects []string
 				for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc", "main.c"} {
 					compiler, object := lto.Compiler.Name, strings.Split(source, ".")[0]+".o"

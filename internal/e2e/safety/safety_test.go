@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
@@ -327,33 +330,40 @@ func TestSignalLeavesNoTemporaryFile(t *testing.T) {
 	tools.Heed(t, syscall.SIGINT, syscall.SIGHUP)
 	small, large := smallSample(t), largeSample(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		ended := 0
 		for round := range 8 {
 			s, n := small, 200
 			if round%2 == 1 {
 				s, n = large, 8
 			}
-			if signalRun(t, s, n, sig, time.Duration(1+rand.Intn(40))*time.Millisecond) {
-				ended++
-			}
-		}
-		if ended == 0 {
-			t.Errorf("%v never ended a run", sig)
+			signalRun(t, s, n, sig)
 		}
 	}
 }
 
-// signalRun sends a signal to a run on n files, and reports whether it was
-// that which ended the run.
-func signalRun(t *testing.T, s sample, n int, sig syscall.Signal, after time.Duration) bool {
+// signalRun sends a signal to a run on n files. The run prints a line for each site into a pipe of which only the first
+// is read, so that it cannot end before.
+func signalRun(t *testing.T, s sample, n int, sig syscall.Signal) {
 	t.Helper()
 	directory := t.TempDir()
 	paths := fill(t, directory, s, n)
-	cmd := exec.Command(program, append([]string{"-j", "4"}, paths...)...)
-	o := interrupt(t, cmd, sig, after)
-	early := o.signal == sig // before the program was ready for it
-	caught := o.status == 128+int(sig) && o.stderr == ""
-	if o.status != 0 && !early && !caught {
+	cmd := exec.Command(program, append([]string{"-v", "-j", "4"}, paths...)...)
+	lines, out, err := os.Pipe()
+	expect.OK(t, err)
+	defer lines.Close()
+	const page = 4096 // the smallest size of a pipe
+	_, err = unix.FcntlInt(out.Fd(), unix.F_SETPIPE_SZ, page)
+	expect.OK(t, err)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	expect.OK(t, cmd.Start())
+	out.Close()
+	_, err = io.ReadFull(lines, make([]byte, 1))
+	expect.OK(t, err)
+	time.Sleep(time.Duration(rand.Intn(20)) * time.Millisecond) // wherever the run is then
+	expect.OK(t, cmd.Process.Signal(sig))
+	cmd.Wait()
+	o := outcomeOf(cmd, "", stderr.String())
+	if o.status != 128+int(sig) || o.stderr != "" {
 		t.Errorf("%v: got %+v, want status %d", sig, o, 128+int(sig))
 	}
 	names := make([]string, n)
@@ -364,17 +374,4 @@ func signalRun(t *testing.T, s sample, n int, sig syscall.Signal, after time.Dur
 		}
 	}
 	wantOnly(t, directory, names...)
-	return caught
-}
-
-// interrupt starts a command, and sends it a signal after a while.
-func interrupt(t *testing.T, cmd *exec.Cmd, sig syscall.Signal, after time.Duration) outcome {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	expect.OK(t, cmd.Start())
-	time.Sleep(after)
-	cmd.Process.Signal(sig) // an error when it has ended already
-	cmd.Wait()
-	return outcomeOf(cmd, stdout.String(), stderr.String())
 }
