@@ -24,7 +24,7 @@ func outside(t *testing.T) string {
 	dir := t.TempDir()
 	copyFile(t, filepath.Join("testdata", "program", "main.go"), filepath.Join(dir, "main.go"))
 	copyFile(t, tools.Root("go.sum"), filepath.Join(dir, "go.sum"))
-	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, tools.Root())
+	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %q\n", module, tools.Root())
 	disk.Write(t, filepath.Join(dir, "go.mod"), mod)
 	program := filepath.Join(dir, "program")
 	command := tools.Command{Directory: dir, Env: []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off"}}

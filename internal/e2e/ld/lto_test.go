@@ -1,7 +1,6 @@
 package ld
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
