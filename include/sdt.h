@@ -182,11 +182,20 @@ template <class T> struct negated {
 template <class T> struct negated<T *> {
 	enum { size = -static_cast<int>(sizeof(T *)) };
 };
+
+/* Whether tracers read memory through an argument. */
+template <class T> struct points {
+	enum { value = 0 };
+};
+template <class T> struct points<T *> {
+	enum { value = 1 };
+};
 }
 /* By value, or a static const member would need a definition. Behind a comma, or g++ would warn of NULL. */
 #define SDT_WORD_(x) (::sdt_::word((void(), (x))))
 #define SDT_LET_(n, x) auto sdt_##n##_ = ::sdt_::native((void(), (x)));
 #define SDT_NEGATED_(v) ::sdt_::negated<decltype(v)>::size
+#define SDT_POINTS_(n) ::sdt_::points<decltype(sdt_##n##_)>::value
 #else
 struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_BAD_ (*(const struct sdt_argument_is_no_integer_and_no_pointer *)0)
@@ -231,6 +240,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_LONG_(type, v) (v)
 #endif
 #define SDT_IS_POINTER_(v) (__builtin_classify_type(v) == __builtin_classify_type((void *)0))
+/* Whether tracers read memory through an argument. */
+#define SDT_POINTS_(n) SDT_IS_POINTER_(sdt_##n##_given_)
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */
 #define SDT_NEGATED_(v) (-(int)sizeof(v) * __extension__ _Generic((v), char: SDT_CHAR_,			\
     signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
@@ -427,6 +438,12 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #endif
 #define SDT_NOP_SITE_(id, n, words) do {								\
 	SDT_LET_STUB_(id, n) words									\
+	if (SDT_ALWAYS_ || SDT_POINTS_##n##_)								\
+		SDT_NOP_ASM_(id, n, : "memory");							\
+	else												\
+		SDT_NOP_ASM_(id, n, );									\
+} while (0)
+#define SDT_NOP_ASM_(id, n, clobbers)									\
 	SDT_ASM_("8808:	" SDT_NOP_ "\n"									\
 	"\t.weak __dtrace_probe" #id "\n\t.hidden __dtrace_probe" #id "\n"				\
 	"\t.reloc 8808b,BFD_RELOC_NONE,__dtrace_probe" #id "\n"						\
@@ -434,8 +451,31 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	"\t.dc.a 8808b\n\t.asciz \"" SDT_ATT_(SDT_STRING_##n##_) "\"\n"					\
 	".popsection\n"											\
 	".pushsection .sdt_unconverted,\"MS?\",%%progbits,1\n\t.asciz \"" #id "\"\n.popsection"		\
-	: : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
-} while (0)
+	: : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)) clobbers)
+
+/*
+ * A tracer reads what pointers lead to, so a tracepoint with a pointer tells the compiler that it
+ * reads memory: stores before the tracepoint are done there, and later ones are not. That costs
+ * loads behind it, so tracepoints with numbers alone do so with SDT_MEMORY only.
+ */
+#ifdef SDT_MEMORY
+#define SDT_ALWAYS_ 1
+#else
+#define SDT_ALWAYS_ 0
+#endif
+#define SDT_POINTS_0_ 0
+#define SDT_POINTS_1_ SDT_POINTS_(0)
+#define SDT_POINTS_2_ SDT_POINTS_1_ || SDT_POINTS_(1)
+#define SDT_POINTS_3_ SDT_POINTS_2_ || SDT_POINTS_(2)
+#define SDT_POINTS_4_ SDT_POINTS_3_ || SDT_POINTS_(3)
+#define SDT_POINTS_5_ SDT_POINTS_4_ || SDT_POINTS_(4)
+#define SDT_POINTS_6_ SDT_POINTS_5_ || SDT_POINTS_(5)
+#define SDT_POINTS_7_ SDT_POINTS_6_ || SDT_POINTS_(6)
+#define SDT_POINTS_8_ SDT_POINTS_7_ || SDT_POINTS_(7)
+#define SDT_POINTS_9_ SDT_POINTS_8_ || SDT_POINTS_(8)
+#define SDT_POINTS_10_ SDT_POINTS_9_ || SDT_POINTS_(9)
+#define SDT_POINTS_11_ SDT_POINTS_10_ || SDT_POINTS_(10)
+#define SDT_POINTS_12_ SDT_POINTS_11_ || SDT_POINTS_(11)
 
 #define SDT_STRING_0_ ""
 #define SDT_STRING_1_ "%n0@" SDT_PLACE_(1)
