@@ -182,11 +182,20 @@ template <class T> struct negated {
 template <class T> struct negated<T *> {
 	enum { size = -static_cast<int>(sizeof(T *)) };
 };
+
+/* Whether tracers read memory through an argument. */
+template <class T> struct points {
+	enum { value = 0 };
+};
+template <class T> struct points<T *> {
+	enum { value = 1 };
+};
 }
 /* By value, or a static const member would need a definition. Behind a comma, or g++ would warn of NULL. */
 #define SDT_WORD_(x) (::sdt_::word((void(), (x))))
 #define SDT_LET_(n, x) auto sdt_##n##_ = ::sdt_::native((void(), (x)));
 #define SDT_NEGATED_(v) ::sdt_::negated<decltype(v)>::size
+#define SDT_POINTS_(n) ::sdt_::points<decltype(sdt_##n##_)>::value
 #else
 struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_BAD_ (*(const struct sdt_argument_is_no_integer_and_no_pointer *)0)
@@ -231,6 +240,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_LONG_(type, v) (v)
 #endif
 #define SDT_IS_POINTER_(v) (__builtin_classify_type(v) == __builtin_classify_type((void *)0))
+/* Whether tracers read memory through an argument. */
+#define SDT_POINTS_(n) SDT_IS_POINTER_(sdt_##n##_given_)
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */
 #define SDT_NEGATED_(v) (-(int)sizeof(v) * __extension__ _Generic((v), char: SDT_CHAR_,			\
     signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
@@ -337,7 +348,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * arguments, so that tracepoints of one file cannot disagree. In C++ such a
  * declaration is one of the enclosing namespace's, even of an unnamed one, and
  * g++ 12 forgets its assembler name in templates. There the declaration of a
- * probe declares what tracepoints and tests of it need.
+ * probe declares what tracepoints and tests of it need, under names that say so
+ * in the compiler's message where it is missing. DTRACE_PROBE as a NOP needs nothing.
  */
 #define SDT_HIDDEN_ visibility("hidden")
 #ifdef __i386__ /* where -mrtd has other functions pop their arguments, which no NOP does */
@@ -359,6 +371,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_EXTERN_ extern "C"
 #define SDT_NULL_ nullptr
 #define SDT_DECLARE_(id) SDT_DECLARE_STUBS_(id) SDT_DECLARE_TEST_(id) extern "C" struct sdt_probe sdt##id[1]
+#define SDT_GUARD_(id) sdt_guard_needs_DTRACE_PROBE_DECLARE_or_SDT_PROBE_DECLARE_of##id
 #else
 #define SDT_EXTERN_ extern
 #define SDT_NULL_ ((void *)0)
@@ -381,18 +394,27 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * say that it has no arguments. clang says nothing, and would load the array's address.
  */
 #ifdef __cplusplus
-#define SDT_DECLARE_NOPS_(id) extern "C" SDT_KIND_(__dtrace_probe##id) SDT_WEAK_;
+#define SDT_DECLARE_NOPS_(id) extern "C" SDT_KIND_(SDT_NAME_(id, 0)) __asm__("__dtrace_probe" #id) SDT_WEAK_;
 #define SDT_LET_STUB_(id, n)
-#define SDT_NAME_(id, n) __dtrace_probe##id
+#define SDT_NAME_(id, n) sdt_tracepoint_needs_SDT_PROBE_DECLARE_of##id
 #else
 #define SDT_LET_STUB_(id, n) extern SDT_KIND_(__dtrace_probe##id##_##n) __asm__("__dtrace_probe" #id) SDT_WEAK_;
 #define SDT_NAME_(id, n) __dtrace_probe##id##_##n
+#define SDT_SELF_NAME_ SDT_NAME_
 #endif
 #define SDT_WEAK_ __attribute__((weak, SDT_HIDDEN_))
 #ifdef __clang__
 #define SDT_KIND_(stub) void stub(void)
 #else
 #define SDT_KIND_(stub) const char stub[]
+#endif
+#ifdef __cplusplus
+/*
+ * The operand of a tracepoint that defines its probe, wherever that is: a name which only says that
+ * there are tracepoints.
+ */
+extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
+#define SDT_SELF_NAME_(id, n) __dtrace_probe_
 #endif
 #if defined(__x86_64__)
 /*
@@ -425,8 +447,14 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_PLACE_(n) "%" #n
 #endif
-#define SDT_NOP_SITE_(id, n, words) do {								\
+#define SDT_NOP_SITE_(id, n, words, stub) do {								\
 	SDT_LET_STUB_(id, n) words									\
+	if (SDT_ALWAYS_ || SDT_POINTS_##n##_)								\
+		SDT_NOP_ASM_(id, n, stub, : "memory");							\
+	else												\
+		SDT_NOP_ASM_(id, n, stub, );								\
+} while (0)
+#define SDT_NOP_ASM_(id, n, stub, clobbers)								\
 	SDT_ASM_("8808:	" SDT_NOP_ "\n"									\
 	"\t.weak __dtrace_probe" #id "\n\t.hidden __dtrace_probe" #id "\n"				\
 	"\t.reloc 8808b,BFD_RELOC_NONE,__dtrace_probe" #id "\n"						\
@@ -434,8 +462,31 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	"\t.dc.a 8808b\n\t.asciz \"" SDT_ATT_(SDT_STRING_##n##_) "\"\n"					\
 	".popsection\n"											\
 	".pushsection .sdt_unconverted,\"MS?\",%%progbits,1\n\t.asciz \"" #id "\"\n.popsection"		\
-	: : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
-} while (0)
+	: : SDT_OPERANDS_##n##_ "X"(stub) clobbers)
+
+/*
+ * A tracer reads what pointers lead to, so a tracepoint with a pointer tells the compiler that it
+ * reads memory: stores before the tracepoint are done there, and later ones are not. That costs
+ * loads behind it, so tracepoints with numbers alone do so with SDT_MEMORY only.
+ */
+#ifdef SDT_MEMORY
+#define SDT_ALWAYS_ 1
+#else
+#define SDT_ALWAYS_ 0
+#endif
+#define SDT_POINTS_0_ 0
+#define SDT_POINTS_1_ SDT_POINTS_(0)
+#define SDT_POINTS_2_ SDT_POINTS_1_ || SDT_POINTS_(1)
+#define SDT_POINTS_3_ SDT_POINTS_2_ || SDT_POINTS_(2)
+#define SDT_POINTS_4_ SDT_POINTS_3_ || SDT_POINTS_(3)
+#define SDT_POINTS_5_ SDT_POINTS_4_ || SDT_POINTS_(4)
+#define SDT_POINTS_6_ SDT_POINTS_5_ || SDT_POINTS_(5)
+#define SDT_POINTS_7_ SDT_POINTS_6_ || SDT_POINTS_(6)
+#define SDT_POINTS_8_ SDT_POINTS_7_ || SDT_POINTS_(7)
+#define SDT_POINTS_9_ SDT_POINTS_8_ || SDT_POINTS_(8)
+#define SDT_POINTS_10_ SDT_POINTS_9_ || SDT_POINTS_(9)
+#define SDT_POINTS_11_ SDT_POINTS_10_ || SDT_POINTS_(10)
+#define SDT_POINTS_12_ SDT_POINTS_11_ || SDT_POINTS_(11)
 
 #define SDT_STRING_0_ ""
 #define SDT_STRING_1_ "%n0@" SDT_PLACE_(1)
@@ -472,15 +523,16 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #endif
 
 #ifdef __cplusplus
-#define SDT_CALL_SITE_(id, n, words) do { __dtrace_call##id words; } while (0)
-#define SDT_OVERLOAD_(id, n) void __dtrace_call##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
+#define SDT_CALL_SITE_(id, n, words, stub) do { SDT_CALLED_(id) words; } while (0)
+#define SDT_CALLED_(id) sdt_tracepoint_needs_DTRACE_PROBE_DECLARE_or_SDT_PROBE_DECLARE_of##id
+#define SDT_OVERLOAD_(id, n) void SDT_CALLED_(id) SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
 #define SDT_DECLARE_CALLS_(id)										\
 	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
 	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
 	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);				\
 	SDT_OVERLOAD_(id, 9); SDT_OVERLOAD_(id, 10); SDT_OVERLOAD_(id, 11); SDT_OVERLOAD_(id, 12);
 #else
-#define SDT_CALL_SITE_(id, n, words) do {								\
+#define SDT_CALL_SITE_(id, n, words, stub) do {								\
 	extern void __dtrace_probe##id##_##n SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_;	\
 	__dtrace_probe##id##_##n words;									\
 } while (0)
@@ -493,7 +545,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id)
 #endif
-#define SDT_CALL_(id, n, words) SDT_SITE_##n##_(id, n, words)
+#define SDT_CALL_(id, n, words) SDT_SITE_##n##_(id, n, words, SDT_NAME_(id, n))
 
 #ifdef SDT_SEMAPHORES_
 /*
@@ -519,25 +571,26 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	".popsection\n.endif"
 #define SDT_GUARDED_BY_(id, guard) SDT_ASM_(".pushsection .sdt_guards,\"e?\",%%progbits\n"		\
 	"\t.asciz \"" #id "\"\n\t.asciz \"" #guard "\"\n.popsection" : : )
-#define SDT_UP_(id) __builtin_expect(__dtrace_semaphore##id != 0, 0)
 #ifdef __cplusplus
-#define SDT_DECLARE_TEST_(id) extern "C" volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));
-#define SDT_TEST_(id) (SDT_UP_(id) && []() __attribute__((always_inline)) {				\
+#define SDT_TESTED_(id) volatile unsigned short SDT_GUARD_(id) __asm__("__dtrace_semaphore" #id) __attribute__((SDT_HIDDEN_));
+#define SDT_DECLARE_TEST_(id) extern "C" SDT_TESTED_(id)
+#define SDT_TEST_(id) (__builtin_expect(SDT_GUARD_(id) != 0, 0) && []() __attribute__((always_inline)) {				\
 	SDT_ASM_(SDT_SEMAPHORE_(id) : :);								\
 	return true;											\
 }())
 #else
 #define SDT_TEST_(id) (__extension__({									\
 	extern volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));		\
-	SDT_UP_(id) && __extension__({ SDT_ASM_(SDT_SEMAPHORE_(id) : :); 1; });				\
+	__builtin_expect(__dtrace_semaphore##id != 0, 0) && __extension__({ SDT_ASM_(SDT_SEMAPHORE_(id) : :); 1; });				\
 }) != 0)
 #endif
 #else
 /* A test that a kernel or an agent makes true is of one probe. */
 #define SDT_GUARDED_BY_(id, guard) sdt_shared_guards_need_semaphores
 #ifdef __cplusplus
-#define SDT_DECLARE_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
-#define SDT_TEST_(id) (__builtin_expect(__dtrace_isenabled##id() != 0, 0) != 0)
+#define SDT_TESTED_(id) int SDT_GUARD_(id)(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
+#define SDT_DECLARE_TEST_(id) SDT_TESTED_(id)
+#define SDT_TEST_(id) (__builtin_expect(SDT_GUARD_(id)() != 0, 0) != 0)
 #else
 #define SDT_TEST_(id) (__extension__({									\
 	extern int __dtrace_isenabled##id(void) SDT_STUB_;						\
@@ -621,7 +674,9 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	"8805:	.dc.a 8802b,0,0,0\n" SDT_INT_("0")							\
 	SDT_ENTRY_("sdt_probes_set", "8806", "8804") SDT_ENTRY_("sdt_providers_set", "8807", "8805") types	\
 	".popsection\n.endif")
-#define SDT_FIRE_(id, name, n, words, types) do { SDT_SELF_(id, name, types); SDT_CALL_(id, n, words); } while (0)
+#define SDT_FIRE_(id, name, n, words, types) do {							\
+	SDT_SELF_(id, name, types); SDT_SITE_##n##_(id, n, words, SDT_SELF_NAME_(id, n));		\
+} while (0)
 
 #else
 /* Arguments are checked and never evaluated, and what is used only in them counts as used. */
@@ -740,8 +795,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 
 /*
  * illumos' macros. The id is `<provider>___<name>', or else a name of the
- * provider `sdt'. They define the probe where they are used; C++ needs it
- * declared, as above.
+ * provider `sdt'. They define the probe where they are used. C++ needs it
+ * declared, as above, for guards and for tracepoints that are calls.
  */
 #define DTRACE_PROBE_DECLARE(name) SDT_DECLARE_(_##name)
 #define DTRACE_PROBE_ENABLED(name) SDT_TEST_(_##name)

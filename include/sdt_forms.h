@@ -22,19 +22,18 @@
  * Forms with semaphores, which --stapsdt makes of tests, are for programs and
  * not here.
  *
- * Needs uint8_t and size_t, and nothing else. docs/records.md has the forms
- * of all.
+ * Needs no other header. docs/records.md has the forms of all.
  */
 #ifndef SDTCONVERT_SDT_FORMS_H
 #define	SDTCONVERT_SDT_FORMS_H
 
 struct sdt_form {
-	uint8_t	len;		/* of code and mask, in bytes */
-	uint8_t	code[6];	/* as in memory; where mask is 0, anything */
-	uint8_t	mask[6];
-	uint8_t	test;		/* 1: an is-enabled test, which gives 0 while disabled */
-	uint8_t	step;		/* from the site to where to go on; 0: return to the caller */
-	uint8_t	tail;		/* 1: the frame is gone, as at a return */
+	unsigned char len;	/* of code and mask, in bytes */
+	unsigned char code[6];	/* as in memory; where mask is 0, anything */
+	unsigned char mask[6];
+	unsigned char test;	/* 1: an is-enabled test, which gives 0 while disabled */
+	unsigned char step;	/* from the site to where to go on; 0: return to the caller */
+	unsigned char tail;	/* 1: the frame is gone, as at a return */
 };
 
 #define	SDT_X	0xff
@@ -140,9 +139,9 @@ static const struct sdt_form sdt_forms[] = {
 
 /* Returns the form of the code at a site, or NULL if it is none. */
 static inline const struct sdt_form *
-sdt_form(const uint8_t *site, int test)
+sdt_form(const unsigned char *site, int test)
 {
-	size_t i;
+	__SIZE_TYPE__ i;
 	int j;
 
 	for (i = 0; i < sizeof(sdt_forms) / sizeof(sdt_forms[0]); i++) {

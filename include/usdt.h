@@ -14,14 +14,19 @@
  *	if (USDT_SEMA_IS_ACTIVE(orders)) ...
  *
  * Arguments are integers, enumerations and pointers, twelve at most. A shared semaphore is the guard of a
- * probe `sdt:::orders', which need not exist. In C++ the macros declare what they need in the block of the
- * tracepoint, which C++ does not allow in an unnamed namespace, and g++ 12 not for tests in templates: there,
- * use DTRACE_PROBE_DECLARE and DTRACE_PROBE of sdt.h.
+ * probe `sdt:::orders', which need not exist. In C++ tests, and tracepoints that are calls, declare what they need in
+ * their block. g++ 12 forgets that in templates: there, use DTRACE_PROBE_DECLARE and the macros of sdt.h.
  */
 #ifndef SDTCONVERT_USDT_H
 #define SDTCONVERT_USDT_H
 
 #include <sdt.h>
+
+/* Arguments that may be missing are not what -pedantic wants of macros. */
+#pragma GCC system_header
+#if defined(__clang__) && defined(__cplusplus) /* of what blocks in an unnamed namespace declare */
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 
 #define USDT(group, name, ...) USDT_FIRE_(_##group##___##name, #group "___" #name, ##__VA_ARGS__)
 #define USDT_WITH_SEMA(group, name, ...) do {								\
@@ -45,31 +50,21 @@
 #define USDT_DEFINE_(id) ((void)0)
 #endif
 
-/* What C++ has to know of a tracepoint and of a test. */
+/* What C++ has to know of a test, and of a tracepoint that is a call. */
 #if !defined(__cplusplus) || defined(SDT_DISABLE)
 #define USDT_TEST_(id) SDT_TEST_(id)
-#define USDT_LET_NOP_(id)
 #define USDT_LET_CALL_(id, n)
 #else
-#ifdef SDT_SEMAPHORES_
-#define USDT_LET_TEST_(id)										\
-	extern volatile unsigned short __dtrace_semaphore##id __asm__("__dtrace_semaphore" #id) __attribute__((SDT_HIDDEN_));
-#else
-#define USDT_LET_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
-#endif
-#define USDT_TEST_(id) (__extension__({ USDT_LET_TEST_(id) SDT_TEST_(id); }))
+#define USDT_TEST_(id) (__extension__({ extern SDT_TESTED_(id) SDT_TEST_(id); }))
 #define USDT_LET_CALL_(id, n) SDT_OVERLOAD_(id, n);
-#if SDT_NOPS_ > 0
-#define USDT_LET_NOP_(id) extern SDT_KIND_(__dtrace_probe##id) __asm__("__dtrace_probe" #id) SDT_WEAK_;
-#endif
 #endif
 #if SDT_NOPS_ >= 4
-#define USDT_LET_4_(id, n) USDT_LET_NOP_(id)
+#define USDT_LET_4_(id, n)
 #else
 #define USDT_LET_4_(id, n) USDT_LET_CALL_(id, n)
 #endif
 #if SDT_NOPS_ >= 12
-#define USDT_LET_12_(id, n) USDT_LET_NOP_(id)
+#define USDT_LET_12_(id, n)
 #else
 #define USDT_LET_12_(id, n) USDT_LET_CALL_(id, n)
 #endif

@@ -94,6 +94,83 @@ func TestStandards(t *testing.T) {
 	}
 }
 
+// picky are more warnings that no header causes, of all compilers, of gcc, of C++ and of g++.
+var picky = map[string][]string{
+	"":    {"-Wsign-conversion", "-Wundef", "-Wcast-align", "-Wfloat-equal", "-Wswitch-default", "-Wunreachable-code"},
+	"gcc": {"-Wduplicated-branches", "-Wduplicated-cond", "-Wlogical-op"},
+	"c++": {"-Wold-style-cast", "-Wextra-semi", "-Wzero-as-null-pointer-constant"},
+	"g++": {"-Wuseless-cast"},
+}
+
+// TestWarnings compiles macros of all headers with warnings that projects make errors.
+func TestWarnings(t *testing.T) {
+	directory := t.TempDir()
+	header := filepath.Join(directory, "warnings.h")
+	tools.Must(t, converter, "provider", "-h", "-s", "testdata/warnings.d", "-o", header)
+	for i, l := range languages {
+		flags := slices.Concat(strict, picky[""], []string{"-I" + directory, "-x" + []string{"c", "c++"}[i]})
+		if i == 1 {
+			flags = append(flags, picky["c++"]...)
+		}
+		var rows [][]string
+		for _, c := range compilers(l.of) {
+			for _, std := range l.standards {
+				for _, level := range []string{"-O0", "-O2"} {
+					for _, form := range append(forms, "-DSDT_DISABLE", "-DSDT_MEMORY") {
+						rows = append(rows, []string{c, std, level, form})
+					}
+				}
+			}
+		}
+		for _, row := range product.New("compiler", "standard", "level", "form").Choose(t, rows) {
+			t.Run(strings.Join(row, " "), func(t *testing.T) {
+				t.Parallel()
+				tools.Need(t, strings.Fields(row[0])[0])
+				more := append([]string{"-std=" + row[1], row[2]}, strings.Fields(row[3])...)
+				if !strings.Contains(row[0], "clang") {
+					more = append(more, picky["gcc"]...)
+					if i == 1 {
+						more = append(more, picky["g++"]...)
+					}
+				}
+				compile(t, row[0], "warnings.c", slices.Concat(flags, more)...)
+			})
+		}
+	}
+}
+
+// TestUndeclared compiles in C++ what lacks a declaration. Compilers name the macro that is missing; a tracepoint that is
+// a NOP and defines its probe needs none.
+func TestUndeclared(t *testing.T) {
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
+		tools.Need(t, cc.CXX)
+		compile(t, cc.CXX, "undeclared.cc", "-DCASE=0")
+		for _, c := range []struct{ name, source, form string }{
+			{"DTRACE_PROBE_DECLARE", "0", "-DSDT_CALLS"},
+			{"SDT_PROBE_DECLARE", "1", ""},
+			{"SDT_PROBE_DECLARE", "1", "-DSDT_CALLS"},
+			{"DTRACE_PROBE_DECLARE", "2", ""},
+			{"DTRACE_PROBE_DECLARE", "2", "-DSDT_NO_SEMAPHORES"},
+		} {
+			args := append(strings.Fields(c.form), "-I"+include, "-DCASE="+c.source, "-fsyntax-only", "testdata/undeclared.cc")
+			tools.Refuses(t, c.name, cc.CXX, args...)
+		}
+	}
+}
+
+// TestFormsAlone compiles the header for kernels before any other.
+func TestFormsAlone(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "forms.c")
+	disk.Write(t, source, "#include <sdt_forms.h>\nint main(void) { return sdt_form(sdt_forms[0].code, sdt_forms[0].test) != sdt_forms; }\n")
+	for i, l := range languages {
+		for _, c := range compilers(l.of) {
+			tools.Need(t, strings.Fields(c)[0])
+			flags := []string{"-x" + []string{"c", "c++"}[i], "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-I" + include, "-fsyntax-only", source}
+			tools.Must(t, strings.Fields(c)[0], append(strings.Fields(c)[1:], flags...)...)
+		}
+	}
+}
+
 // TestC23 compiles what only C23 has.
 func TestC23(t *testing.T) {
 	tools.Need(t, toolchains.LLVM("clang"))
@@ -164,7 +241,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, &converter, func(directory string) error {
+	tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$|TestRandomMemory$`, &converter, func(directory string) error {
 		files.Directory = directory
 		return nil
 	})

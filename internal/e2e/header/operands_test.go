@@ -217,10 +217,12 @@ func sdtOperands(t *testing.T, path string) []string {
 
 // usdtPrints is what testdata/usdt.c prints, which raises first the shared semaphore and then the other.
 const usdtPrints = `1 own 0 orders 0
+unnamed 0
 8 own 0 orders 0
 orders 0
 2 own 0 orders 1
 3 own 1 orders 1
+unnamed 1
 8 own 1 orders 1
 orders 1
 `
@@ -256,6 +258,23 @@ func TestUSDT(t *testing.T) {
 	all.Run(t)
 }
 
+// TestLTOOfCXX links tracepoints that no declaration names through sdtconvert, of code that is generated in the link.
+func TestLTOOfCXX(t *testing.T) {
+	wrappers := memoryWrappers(t)
+	for _, lto := range toolchains.LTOs() {
+		t.Run(lto.Compiler.CXX+" "+lto.Linker.Path+" "+lto.Flag, func(t *testing.T) {
+			t.Parallel()
+			cxx := toolchains.AMD64.CXX(lto.Compiler)
+			tools.Need(t, cxx[0], lto.Linker.Path, "readelf", "nm")
+			exe := filepath.Join(t.TempDir(), "usdt")
+			words := []string{"-O2", lto.Flag, "-Wall", "-Wextra", "-Werror", "-I" + include, "-B" + wrappers, "-o", exe, "testdata/usdt_main.cc", "testdata/usdt.cc"}
+			tools.Command{Env: []string{"SDTCONVERT_LD=" + lto.Linker.Path}}.Must(t, cxx[0], append(cxx[1:], words...)...)
+			expect.Equal(t, "unnamed 0\n8 own 0 orders 0\norders 0\n", tools.Must(t, exe))
+			checkUSDTNotes(t, toolchains.AMD64, exe)
+		})
+	}
+}
+
 // checkUSDTNotes compares the semaphores of notes with the symbols, and counts arguments.
 func checkUSDTNotes(t *testing.T, m *toolchains.Machine, exe string) {
 	t.Helper()
@@ -269,9 +288,9 @@ func checkUSDTNotes(t *testing.T, m *toolchains.Machine, exe string) {
 		semaphore        string
 		arguments, sites int
 	}{
-		"none": {"", 0, 4}, "bare": {"", 1, 4}, "own": {"shop_own_semaphore", 3, 4}, "shared": {"sdt_orders_semaphore", 2, 4},
+		"none": {"", 0, 4}, "bare": {"", 1, 4}, "own": {"shop_own_semaphore", 3, 5}, "shared": {"sdt_orders_semaphore", 2, 4},
 		"other": {"sdt_orders_semaphore", 0, 4}, "twelve": {"", 12, 4}, "member": {"sdt_orders_semaphore", 2, 1},
-		"lambda": {"", 2, 1}, "in_template": {"", 1, 1},
+		"lambda": {"", 2, 1}, "in_template": {"", 1, 1}, "unnamed": {"", 2, 2}, "undeclared": {"", 1, 1},
 	}
 	seen := map[string]int{}
 	for _, note := range usdtNotes.FindAllStringSubmatch(tools.Must(t, m.Tool("readelf"), "-nW", exe), -1) {

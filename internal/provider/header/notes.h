@@ -11,10 +11,15 @@ namespace _sdtp {
 template <class T, bool Enum = __is_enum(T)> struct type { enum { told = sizeof(T) }; };
 template <class T> struct type<T, true> : type<__underlying_type(T)> {};
 #define _sdtp_char char /* scripts look for one behind a parenthesis */
-#define _sdtp_signed(t) template <> struct type<t, false> { enum { told = sizeof(t) | (static_cast<t>(-1) < static_cast<t>(1) ? 0x8000 : 0) }; };
+#define _sdtp_signed(t) template <> struct type<t, false> { enum { told = sizeof(t) | 0x8000 }; };
 #define _sdtp_float(t) template <> struct type<t, false> { enum { told = sizeof(t) | 0x4000 }; };
-_sdtp_signed(_sdtp_char) _sdtp_signed(signed char) _sdtp_signed(short) _sdtp_signed(int) _sdtp_signed(long)
-_sdtp_signed(wchar_t) __extension__ _sdtp_signed(long long)
+_sdtp_signed(signed char) _sdtp_signed(short) _sdtp_signed(int) _sdtp_signed(long) __extension__ _sdtp_signed(long long)
+#ifndef __CHAR_UNSIGNED__
+_sdtp_signed(_sdtp_char)
+#endif
+#ifndef __WCHAR_UNSIGNED__
+_sdtp_signed(wchar_t)
+#endif
 _sdtp_float(float) _sdtp_float(double) _sdtp_float(long double)
 #ifdef __SIZEOF_INT128__
 __extension__ _sdtp_signed(__int128)
@@ -23,14 +28,21 @@ __extension__ _sdtp_signed(__int128)
 #undef _sdtp_signed
 #undef _sdtp_float
 template <class T> char (&tell(T))[type<T>::told];
+template <class T> struct points { enum { value = __is_class(T) || __is_union(T) }; };
+template <class T> struct points<T *> { enum { value = 1 }; };
+template <class T> char (&reach(T))[1 + points<T>::value];
 }
 }
 #define _sdtp_told(x) sizeof(::_sdtp::tell(x))
+#define _sdtp_int(x) static_cast<int>(x)
+#define _sdtp_points(x) (sizeof(::_sdtp::reach(x)) > 1)
 #define _sdtp_load(s) static_cast<int>(static_cast<const volatile unsigned short &>(s))
 #else
 #define _sdtp_class(x) __builtin_classify_type(x)
 #define _sdtp_integer(x) __typeof__(__builtin_choose_expr(_sdtp_class(x) >= 1 && _sdtp_class(x) <= 4, (x), 0U))
 #define _sdtp_sized(x) __typeof__(__builtin_choose_expr(_sdtp_class(x) == 5 || _sdtp_class(x) == 14, (void *)0, (x)))
+#define _sdtp_points(x) (_sdtp_class(x) > 4 && _sdtp_class(x) != 8)
+#define _sdtp_int(x) ((int)(x))
 #define _sdtp_told(x) ((unsigned)sizeof(_sdtp_sized(x)) | (_sdtp_class(x) == 8 ? 0x4000u : 0u) | \
 	((_sdtp_integer(x))-1 < (_sdtp_integer(x))1 ? 0x8000u : 0u))
 #define _sdtp_load(s) ((int)*(const volatile unsigned short *)&(s))
@@ -55,8 +67,19 @@ template <class T> char (&tell(T))[type<T>::told];
 #define _sdtp_in "nor"
 #define _sdtp_place(n) "%[a" #n "]"
 #endif
+/*
+ * A tracer reads what pointers lead to: stores before such a probe are done there, and later ones are not. That costs loads
+ * behind it, so probes with numbers alone do so with SDT_MEMORY only.
+ */
+#ifdef SDT_MEMORY
+#define _sdtp_always 1
+#else
+#define _sdtp_always 0
+#endif
+#define _sdtp_memory : "memory"
+#define _sdtp_registers
 /* %n is the one form of a bare number that all compilers know on all machines: its negative. */
-#define _sdtp_op(n, x) [t##n] "n" (-(int)(_sdtp_told(x))), [a##n] _sdtp_in (x)
+#define _sdtp_op(n, x) [t##n] "n" (-_sdtp_int(_sdtp_told(x))), [a##n] _sdtp_in (x)
 #define _sdtp_digit(n, d) "\t.if (%n[t" #n "]&0x3fff)>=" #d "\n\t.byte 48+(%n[t" #n "]&0x3fff)/" #d "%%10\n\t.endif\n"
 #define _sdtp_arg(n) \
 	"\t.if %n[t" #n "]&0x8000\n\t.byte 45\n\t.endif\n" \

@@ -27,7 +27,30 @@ static void all()
 }
 }}
 
+namespace {
+struct hidden {
+	int n;
+	void fire()
+	{
+		USDT(shop, unnamed, n, this);
+		auto lambda = [&](int x) { USDT_WITH_SEMA(shop, own, x, "text", &x); };
+		lambda(n);
+		DTRACE_PROBE1(shop___undeclared, int, n);
+	}
+	bool tested() { return USDT_IS_ACTIVE(shop, own) || USDT_SEMA_IS_ACTIVE(orders); }
+};
+
+template <class T> void same(T x)
+{
+	USDT(shop, unnamed, x, 0);
+}
+}
+
 void usdt_cxx(void)
 {
+	hidden h = {3};
+	h.fire();
+	same(h.n);
+	printf("unnamed %d\n", h.tested());
 	outer::inner::all();
 }

@@ -1,0 +1,4 @@
+provider warnings {
+	probe none();
+	probe some(char, const char *, double);
+};
