@@ -24,10 +24,7 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 	if err != nil {
 		return false, err
 	}
-	progress := &progress{total: len(files), started: time.Now()}
-	if isTerminal(p.Stderr) && len(files) > 1 {
-		progress.w = p.Stderr
-	}
+	progress := p.newProgress()
 	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
 	var warnings message.Tally
 	objects := manifest.NewWriter(stdout)
@@ -45,7 +42,7 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 			_, err = stdout.Write(r.Lines.Bytes())
 		}
 		failed = failed || r.Failed
-		progress.resume(i + 1)
+		progress.resume(i+1, len(files))
 	})
 	progress.pause()
 	warnings.Print(stderr)
@@ -59,7 +56,6 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 // the first second, and without a terminal.
 type progress struct {
 	w       io.Writer // nil when there is nothing to show
-	total   int
 	started time.Time
 	last    time.Time
 	visible bool
@@ -71,6 +67,14 @@ const (
 	clearLine     = "\r\x1b[K"
 )
 
+func (p *program) newProgress() *progress {
+	progress := &progress{started: time.Now()}
+	if isTerminal(p.Stderr) {
+		progress.w = p.Stderr
+	}
+	return progress
+}
+
 // pause makes room for other lines.
 func (p *progress) pause() {
 	if p.visible {
@@ -79,12 +83,13 @@ func (p *progress) pause() {
 	}
 }
 
-func (p *progress) resume(done int) {
+// resume shows how many files are done, if it is time to.
+func (p *progress) resume(done, total int) {
 	now := time.Now()
 	if p.w == nil || now.Sub(p.started) < progressDelay || now.Sub(p.last) < progressEvery {
 		return
 	}
-	fmt.Fprintf(p.w, "%s%d of %d files", clearLine, done, p.total)
+	fmt.Fprintf(p.w, "%s%d of %d files", clearLine, done, total)
 	p.last, p.visible = now, true
 }
 

@@ -27,7 +27,7 @@ address, its symbol and its value, which is above 0 while it is.`}
 	listJSONOption = &option{name: "json",
 		help:   "print the listing, with all sites, in JSON",
 		manual: `Print the listing in JSON.`}
-	listPIDOption = &option{name: "pid", value: "PID",
+	listPIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "list what is loaded in a process (Linux)",
 		manual: `List what is loaded in a running process, at the addresses of its memory, with the
 state of each site there.
@@ -39,9 +39,9 @@ of each site then.
 The programs and libraries are read at their paths, and have to have the same build
 IDs as then.`}
 	listSystemOption = &option{name: "system",
-		help: "list what processes have mapped, and the libraries of this system (Linux)",
+		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)",
 		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
-/usr/lib* and /usr/local/lib*, by path.
+/usr/lib* and /usr/local/lib*, by path. The path follows the name of each probe.
 What could not be read is counted, with the reasons.
 Linux only.`}
 	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
@@ -88,14 +88,15 @@ func (p *program) list(f *flags, args []string) (bool, error) {
 		return false, err
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}}
+	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, progress: p.newProgress()}
 	switch {
 	case f.pid != 0:
 		err = listing.Process(f.pid, o, out.print)
 	case f.core != "":
 		err = listing.Core(f.core, o, out.print)
 	case f.system:
-		out.unread, err = listing.System(o, f.jobs, out.print)
+		out.unread, err = listing.System(o, f.jobs, out.print, out.progress.resume)
+		out.progress.pause()
 	}
 	for _, file := range f.files {
 		listing.File(file, o, out.print)
@@ -192,6 +193,7 @@ type listPrinter struct {
 	w, stderr io.Writer
 	listings  []*listing.Listing // for JSON
 	unread    []listing.Unread
+	progress  *progress
 	printed   int // probes
 	failed    bool
 	err       error
@@ -199,6 +201,7 @@ type listPrinter struct {
 
 // print prints what came of one image, and numbers its probes.
 func (p *listPrinter) print(l *listing.Listing) {
+	p.progress.pause()
 	for _, err := range l.Errors {
 		p.failed = true
 		message.Error(p.stderr, errors.New(err))
@@ -214,19 +217,25 @@ func (p *listPrinter) print(l *listing.Listing) {
 	}
 	w := bufio.NewWriter(p.w)
 	if first && len(l.Probes) > 0 {
-		message.Line(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+		p.row(w, "FILE", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 	}
 	for _, probe := range l.Probes {
-		p.probe(w, probe)
+		p.probe(w, l.Image, probe)
 	}
 	p.err = errors.Join(p.err, w.Flush())
 }
 
-// rowFormat has the columns of dtrace -l.
-const rowFormat = "%5v %10s %17s %33s %s"
+// row prints the columns of dtrace -l, and for a whole system the file.
+func (p *listPrinter) row(w io.Writer, file string, columns ...any) {
+	format := "%5v %10s %17s %33s %s"
+	if p.system {
+		format, columns = "%5v %10s %17s %33s %-31s %s", append(columns, file)
+	}
+	message.Line(w, format, columns...)
+}
 
-func (p *listPrinter) probe(w io.Writer, probe *listing.Probe) {
-	message.Line(w, rowFormat, probe.Number, message.OrDash(probe.Provider), probe.Module, probe.Function, message.OrDash(probe.Name))
+func (p *listPrinter) probe(w io.Writer, file string, probe *listing.Probe) {
+	p.row(w, file, probe.Number, message.OrDash(probe.Provider), probe.Module, probe.Function, message.OrDash(probe.Name))
 	if !p.verbose {
 		return
 	}

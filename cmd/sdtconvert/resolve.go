@@ -20,7 +20,7 @@ var (
 		help: "show the chain of inlined functions of each site or address",
 		manual: `Show the functions that were inlined at each address, the innermost first, if there
 is debug information.`}
-	resolvePIDOption = &option{name: "pid", value: "PID",
+	resolvePIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "resolve addresses of a process (Linux)"}
 	resolveJSONOption = &option{name: "json",
 		help: "print JSON"}

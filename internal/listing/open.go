@@ -160,8 +160,9 @@ type Unread struct {
 }
 
 // System lists the linked files that processes have mapped as code, and those below the directories of
-// libraries, by path. done is called with each listing. It returns why others could not be read.
-func System(o *Options, jobs int, done func(*Listing)) ([]Unread, error) {
+// libraries, by path. done is called with each listing, and progress after each file. It returns why
+// others could not be read.
+func System(o *Options, jobs int, done func(*Listing), progress func(files, total int)) ([]Unread, error) {
 	s := &system{Options: *o, reasons: map[string]int{}}
 	s.Warn = func(error) {}
 	if err := s.findMapped(); err != nil {
@@ -176,13 +177,14 @@ func System(o *Options, jobs int, done func(*Listing)) ([]Unread, error) {
 	parallel.InOrder(len(files), jobs, func(i int) *fileListing {
 		out := newListing(files[i])
 		return &fileListing{out, s.list(files[i], out)}
-	}, func(_ int, f *fileListing) {
+	}, func(i int, f *fileListing) {
 		switch {
 		case f.err != nil && !errors.Is(f.err, errNoProbes):
 			s.unread(f.err)
 		case len(f.listing.Probes)+len(f.listing.Errors) > 0:
 			done(f.listing)
 		}
+		progress(i+1, len(files))
 	})
 	return s.unreads(), nil
 }

@@ -310,6 +310,24 @@ func TestProbesOfTheSystem(t *testing.T) {
 		t.Error("no library has a probe, libstdc++.so.6 neither")
 	}
 	t.Logf("%d probes in %d files", total, len(document.Images))
+	f.checkPaths(t)
+}
+
+// checkPaths checks that the table of the whole system names with each probe the file that has it.
+func (f directory) checkPaths(t *testing.T) {
+	t.Helper()
+	rows := strings.Split(strings.TrimSpace(f.run("list", "--system", "libstdcxx:::catch").Stdout), "\n")
+	if len(rows) < 2 {
+		t.Fatal("no file has libstdc++'s probe of catch")
+	}
+	for _, row := range rows[1:] {
+		columns := strings.Fields(row)
+		path := columns[len(columns)-1]
+		isCatch := func(note string) bool { return strings.Contains(note, " libstdcxx catch ") }
+		if !slices.ContainsFunc(notesOf(t, path), isCatch) {
+			t.Errorf("%s: readelf finds no such probe there", row)
+		}
+	}
 }
 
 // notesOf returns the probes that readelf finds in the notes of a file, sorted.
