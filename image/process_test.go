@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
@@ -282,13 +281,10 @@ func TestProcessEnds(t *testing.T) {
 	}
 	expect.OK(t, running.Process.Kill())
 	// Wait without reaping: then it is a zombie, and its number is not reused.
-	for range 1000 {
+	expect.Soon(t, func() bool {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", running.Process.Pid))
-		if err != nil || bytes.Contains(status, []byte(") Z ")) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return err != nil || bytes.Contains(status, []byte(") Z "))
+	}, "the process has ended")
 	pid := running.Process.Pid
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", pid)
 	expect.Equal(t, want, expect.Failure(p.Word(all[0].Start)))
@@ -308,12 +304,10 @@ func TestProcessExec(t *testing.T) {
 	expect.Value(p.Bytes(addr, 4))(t)
 	expect.Value(running.Stdin.Write([]byte("\n")))(t)
 	var err error
-	for range 1000 {
-		if _, err = p.Bytes(addr, 4); err != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	expect.Soon(t, func() bool {
+		_, err = p.Bytes(addr, 4)
+		return err != nil
+	}, "the process runs another program")
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", running.Process.Pid)
 	expect.Equal(t, want, fmt.Sprint(err))
 }

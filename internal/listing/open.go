@@ -70,8 +70,8 @@ func (o *Options) source(src *input.Source, out *Listing) error {
 // A process that has just started has records that its loader has not relocated yet, so they lead
 // to no code.
 const (
-	startAttempts = 10
-	startPause    = 20 * time.Millisecond
+	startAttempts = 9
+	startPause    = 5 * time.Millisecond // after the first attempt; each is twice the last, together 1.3 s
 )
 
 // Process lists all that is loaded in a process and holds records. done is called
@@ -85,7 +85,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 		listings, err := once.process(image.OpenProcess(pid))
 		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
 		if attempt < startAttempts && slices.ContainsFunc(listings, isBroken) {
-			time.Sleep(startPause)
+			time.Sleep(startPause << (attempt - 1))
 			continue
 		}
 		for _, err := range warnings {

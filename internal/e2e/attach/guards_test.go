@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -91,11 +93,14 @@ func productOfGuards(modes []string, test func(t *testing.T, g guards)) *product
 	return all
 }
 
-// script has bpftrace count the hits of each process with each argument. What it is to
-// print it loses when it is told to end; what it has counted it prints then.
+// script has bpftrace print firstHit at each hit, and count the hits of each process with each
+// argument. It loses lines when it ends, but prints its counts then.
 func (g guards) script() string {
-	return "usdt:" + g.image + ":shop:item { @hits[pid, arg0] = count(); }"
+	return "usdt:" + g.image + `:shop:item { printf("` + firstHit + `\n"); @hits[pid, arg0] = count(); }`
 }
+
+// firstHit is the line that tells that a tracer has attached.
+const firstHit = "hit"
 
 var bpftraceHit = regexp.MustCompile(`(?m)^@hits\[(\d+), (\d+)\]: 1$`)
 
@@ -120,22 +125,39 @@ func TestGuardsFromTheStart(t *testing.T) {
 	})
 }
 
-// watch runs a tracer, and returns what ends it and returns what it has printed.
-func watch(t *testing.T, cmd *exec.Cmd) (end func() string) {
+// watch is a tracer that runs.
+type watch struct {
+	*tools.Program
+	attached atomic.Bool // it has printed firstHit
+	out      chan string // what it has printed, when it has ended
+}
+
+func startWatch(t *testing.T, cmd *exec.Cmd) *watch {
 	t.Helper()
 	cmd.Stderr = os.Stderr
-	tracer := tools.StartCommand(t, cmd)
-	return func() string {
-		t.Helper()
-		done := make(chan bool)
-		defer close(done)
-		go interrupt(tracer, done)
-		out := strings.Join(slices.Collect(tracer.Lines()), "\n")
-		if err := tracer.End(); err != nil {
-			t.Errorf("%s: %v\n%s", cmd.Path, err, out)
+	w := &watch{Program: tools.StartCommand(t, cmd), out: make(chan string, 1)}
+	go func() {
+		var out strings.Builder
+		for line := range w.Lines() {
+			out.WriteString(line + "\n")
+			w.attached.CompareAndSwap(false, line == firstHit)
 		}
-		return out
+		w.out <- out.String()
+	}()
+	return w
+}
+
+// end ends the tracer, and returns what it has printed.
+func (w *watch) end(t *testing.T) string {
+	t.Helper()
+	done := make(chan bool)
+	defer close(done)
+	go interrupt(w.Program, done)
+	out := <-w.out
+	if err := w.End(); err != nil {
+		t.Errorf("%s: %v\n%s", w.Path, err, out)
 	}
+	return out
 }
 
 // interrupt interrupts a tracer until it is done: a signal that it does not expect yet is
@@ -162,9 +184,6 @@ func catchesInterrupts(status string) bool {
 	return err == nil && mask&(1<<(syscall.SIGINT-1)) != 0
 }
 
-// patience is how long a tracer may take to attach.
-const patience = time.Minute
-
 // TestGuardsOfAll traces every process that has the image, a child of one too.
 func TestGuardsOfAll(t *testing.T) {
 	someGuards(t, guardModes, func(t *testing.T, g guards) {
@@ -173,13 +192,10 @@ func TestGuardsOfAll(t *testing.T) {
 		if got := run("2"); got != "all: 0 of 2\n" {
 			t.Errorf("without a tracer: %s", got)
 		}
-		end := watch(t, exec.Command("bpftrace", "-e", g.script()))
-		for start := time.Now(); run("1") != "all: 1 of 1\n"; time.Sleep(50 * time.Millisecond) {
-			if time.Since(start) > patience {
-				t.Fatal("no guard is true")
-			}
-		}
-		time.Sleep(200 * time.Millisecond) // the semaphore is up before the tracer counts
+		w := startWatch(t, exec.Command("bpftrace", "-e", g.script()))
+		expect.Soon(t, func() bool { // the semaphore is up before the tracer counts
+			return run("1") == "all: 1 of 1\n" && w.attached.Load()
+		}, "the guard is true and the tracer counts")
 		if got := run("3"); got != "all: 3 of 3\n" {
 			t.Errorf("traced: %s", got)
 		}
@@ -187,7 +203,7 @@ func TestGuardsOfAll(t *testing.T) {
 			t.Errorf("traced, with a child: %s", got)
 		}
 		hits := map[string]int{} // of processes
-		for _, m := range bpftraceHit.FindAllStringSubmatch(end(), -1) {
+		for _, m := range bpftraceHit.FindAllStringSubmatch(w.end(t), -1) {
 			hits[m[1]]++
 		}
 		by := map[int]int{}
@@ -231,18 +247,6 @@ func (a asked) ask() (n int, enabled bool) {
 	return 0, false
 }
 
-// until asks until the guard is true so often.
-func (a asked) until(times int) {
-	a.t.Helper()
-	for start := time.Now(); times > 0; {
-		if _, enabled := a.ask(); enabled {
-			times--
-		} else if time.Sleep(20 * time.Millisecond); time.Since(start) > patience {
-			a.t.Fatal("no guard is true")
-		}
-	}
-}
-
 // TestGuardsOfAProcess attaches to a process, and leaves it again.
 func TestGuardsOfAProcess(t *testing.T) {
 	someGuards(t, guardModes, func(t *testing.T, g guards) {
@@ -252,9 +256,11 @@ func TestGuardsOfAProcess(t *testing.T) {
 			t.Error("the guard is true before")
 		}
 		for range 2 { // it may come again
-			end := watch(t, exec.Command("bpftrace", "-p", strconv.Itoa(a.Process.Pid), "-e", g.script()))
-			a.until(1)
-			time.Sleep(100 * time.Millisecond) // for the tracer to have attached to all
+			w := startWatch(t, exec.Command("bpftrace", "-p", strconv.Itoa(a.Process.Pid), "-e", g.script()))
+			expect.Soon(t, func() bool {
+				_, enabled := a.ask()
+				return enabled && w.attached.Load()
+			}, "the guard is true and the tracer counts")
 			var want []string
 			for range 5 {
 				n, enabled := a.ask()
@@ -264,7 +270,7 @@ func TestGuardsOfAProcess(t *testing.T) {
 				want = append(want, strconv.Itoa(n))
 			}
 			var got []string
-			for _, m := range bpftraceHit.FindAllStringSubmatch(end(), -1) {
+			for _, m := range bpftraceHit.FindAllStringSubmatch(w.end(t), -1) {
 				got = append(got, m[2])
 			}
 			for _, n := range want {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
@@ -152,12 +151,13 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 		server.Process.Signal(os.Interrupt)
 		server.Wait()
 	})
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
+	expect.Soon(t, func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
 			conn.Close()
-			break
 		}
-	}
+		return err == nil
+	}, "distccd answers")
 	b.Env = []string{"DISTCC_HOSTS=" + address, "DISTCC_DIR=" + t.TempDir(), "DISTCC_FALLBACK=0"}
 	return b, launcher, func() string { return b.read("log") }
 }
@@ -184,40 +184,21 @@ func TestDistcc(t *testing.T) {
 		b.remove("probe.o")
 		b.must(words[0], words[1:]...)
 		b.same("probe.o", want)
-		if !soon(patience, func() bool { return strings.Contains(log()[before:], c.server+" probe.c on localhost completed ok") }) {
-			t.Errorf("%s: not compiled by the server: %s", c.words, log()[before:])
-		}
+		done := c.server + " probe.c on localhost completed ok"
+		expect.Soon(t, func() bool { return strings.Contains(log()[before:], done) }, "%s: %s", c.words, done)
 	}
 	tools.Need(t, "ccache")
 	cached := *b
 	cached.Env = append(b.Env[:len(b.Env):len(b.Env)], "CCACHE_DIR="+t.TempDir(), "CCACHE_PREFIX="+launcher+" distcc")
 	compiled := func() int { return strings.Count(log(), "COMPILE_OK") }
-	if !soon(patience, func() bool { return compiled() == 2 }) {
-		t.Fatalf("the server has compiled %d times, want 2", compiled())
-	}
+	expect.Soon(t, func() bool { return compiled() == 2 }, "the server has compiled twice")
 	for range 2 {
 		b.remove("probe.o")
 		cached.must("ccache", "gcc", "-O2", "-c", "probe.c")
 		b.same("probe.o", want)
 	}
-	if soon(time.Second/2, func() bool { return compiled() > 3 }) || compiled() != 3 {
-		t.Errorf("with ccache the server has compiled %d times, want once", compiled()-2)
-	}
-}
-
-// patience is how long a server may take to write what it has done.
-const patience = 10 * time.Second
-
-// soon waits until something holds, because a server writes its log after its answer.
-func soon(patience time.Duration, holds func() bool) bool {
-	end := time.Now().Add(patience)
-	for !holds() {
-		if time.Now().After(end) {
-			return false
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return true
+	expect.Soon(t, func() bool { return compiled() >= 3 }, "the server has compiled for ccache")
+	expect.Equal(t, 3, compiled(), "compilations of the server")
 }
 
 // sccache takes a script for a compiler. Its text is a part of the key, so it names the
@@ -230,9 +211,7 @@ func TestSccache(t *testing.T) {
 	b.Env = []string{"SCCACHE_DIR=" + t.TempDir(), "SCCACHE_SERVER_PORT=" + port, "SCCACHE_IDLE_TIMEOUT=60"}
 	t.Cleanup(func() { b.Try("sccache", "--stop-server") })
 	// It waits ten seconds for its server, which is not enough on a busy machine.
-	if !soon(time.Minute, func() bool { _, err := b.Try("sccache", "--show-stats"); return err == nil }) {
-		t.Fatal("sccache's server does not start")
-	}
+	expect.Soon(t, func() bool { _, err := b.Try("sccache", "--show-stats"); return err == nil }, "sccache's server answers")
 	want := b.converted("probe.c", []string{"gcc"})
 	for range 2 {
 		b.remove("probe.o")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
@@ -35,9 +34,7 @@ func TestSignals(t *testing.T) {
 		var out bytes.Buffer
 		cmd.Dir, cmd.Stdout, cmd.Stderr = b.Directory, &out, &out
 		expect.OK(t, cmd.Start())
-		for end := time.Now().Add(10 * time.Second); !b.exists("started") && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		expect.Soon(t, func() bool { return b.exists("started") }, "the compiler starts")
 		expect.OK(t, cmd.Process.Signal(sig))
 		tools.Died(t, cmd.Wait(), sig)
 		if out.String() != "compiling probe.c\n" || b.read("probe.o") != "unfinished\n" {

@@ -34,13 +34,10 @@ func program(t *testing.T, name, text string) string {
 
 func waitFor(t *testing.T, file string) {
 	t.Helper()
-	for range 1000 {
-		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s has not come", file)
+	expect.Soon(t, func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 0
+	}, "%s exists", file)
 }
 
 // signalLinker links main.o, and sends the wrapper a signal while a slow linker runs.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -143,27 +142,18 @@ func TestCompilerIsEnded(t *testing.T) {
 	cmd.Dir = b.Directory
 	expect.OK(t, cmd.Start())
 	child := ""
-	for range 200 {
-		if text, err := os.ReadFile(filepath.Join(b.Directory, "child")); err == nil {
-			child = strings.TrimSpace(string(text))
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if child == "" {
-		t.Fatal("the compiler did not start")
-	}
+	expect.Soon(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(b.Directory, "child"))
+		child = strings.TrimSpace(string(text))
+		return err == nil
+	}, "the compiler has started")
 	cmd.Process.Signal(syscall.SIGTERM)
 	if err := cmd.Wait(); err == nil {
 		t.Error("ended well")
 	}
-	for range 100 {
+	expect.Soon(t, func() bool {
 		stat, err := os.ReadFile("/proc/" + child + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			b.holds(t, "child", "cpp", "p.d")
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Error("what the compiler ran runs on")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, "the compiler's child has ended")
+	b.holds(t, "child", "cpp", "p.d")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -62,6 +63,19 @@ func Lacks(t testing.TB, text, part string, words ...any) {
 	t.Helper()
 	if strings.Contains(text, part) {
 		fail(t, words, fmt.Sprintf("%q in\n%s", part, text))
+	}
+}
+
+// patience is how long Soon waits. It is long, because other work may have the processors.
+const patience = time.Minute
+
+// Soon ends a test if something that other processes bring about does not hold within a minute.
+func Soon(t testing.TB, holds func() bool, words ...any) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(about(words, "does not hold after "+patience.String()))
+		}
 	}
 }
 

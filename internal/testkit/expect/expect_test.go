@@ -30,6 +30,8 @@ func TestFailures(t *testing.T) {
 	Error(good, errors.New("a fault"), "fault")
 	Contains(good, "text", "ex")
 	Lacks(good, "text", "xe")
+	tries := 0
+	Soon(good, func() bool { tries++; return tries == 3 })
 	for want, fail := range map[string]func(t *recorder){
 		"fatal it: fault":                       func(t *recorder) { Value(1, errors.New("fault"))(t, "it") },
 		`error no error, want one with "fault"`: func(t *recorder) { Error(t, nil, "fault") },
