@@ -80,23 +80,15 @@ func (p *Process) mayBeModule(maps []Mapping) bool {
 			continue
 		}
 		var head [elf.EI_NIDENT + 2]byte
-		_, err := p.memory.ReadAt(head[:], int64(m.Start))
-		if errors.Is(err, errNotDumped) {
-			return p.hasCode(maps)
-		}
-		if err != nil || string(head[:4]) != elf.ELFMAG {
+		if _, err := p.memory.ReadAt(head[:], int64(m.Start)); err != nil || string(head[:4]) != elf.ELFMAG {
 			return false
 		}
 		low := head[elf.EI_NIDENT] // e_type is a byte of value, in either order
 		typ := elf.Type(low | head[elf.EI_NIDENT+1])
 		return typ == elf.ET_EXEC || typ == elf.ET_DYN
 	}
-	return p.hasCode(maps) // its header is not mapped
-}
-
-// hasCode reports whether one of the mappings of a file is executable.
-func (p *Process) hasCode(maps []Mapping) bool {
-	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Executable || m.unknown })
+	isExecutable := func(m Mapping) bool { return m.Executable }
+	return slices.ContainsFunc(maps, isExecutable) // its header is not mapped
 }
 
 // openedFile is a file of a process.
@@ -119,11 +111,8 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			return openedFile{inMemory, FromMemory, ""}
 		}
 	}
-	names := []string{m.Path}
-	if p.core == nil {
-		mapped := fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End)
-		names = []string{p.dir + "/root" + m.Path, m.Path, mapped, p.dir + "/exe"}
-	}
+	mapped := fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End)
+	names := []string{p.dir + "/root" + m.Path, m.Path, mapped, p.dir + "/exe"}
 	note := ""
 	for i, name := range names {
 		o, why := p.openPath(name, m, id)
@@ -146,7 +135,7 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 // stays open as long as the process.
 func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
 	o, inode, err := p.openELF(path, m.Path)
-	same := p.core == nil && inode != 0 && inode == m.file.inode
+	same := inode != 0 && inode == m.file.inode
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "deleted since it was mapped"
@@ -156,8 +145,6 @@ func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object,
 		return nil, err.Error()
 	case err == nil && same && buildID(o) != id && id != "":
 		return nil, "overwritten on disk since it was mapped: its build ID differs"
-	case err == nil && id == "" && p.core != nil:
-		return nil, "no build ID tells whether this is still the file that was mapped"
 	case err != nil, !same && id == "", buildID(o) != id && id != "":
 		return nil, "replaced on disk since it was mapped"
 	}
@@ -294,9 +281,6 @@ func (p *Process) isLoaded(segments []elfreloc.Segment, m *Module) bool {
 	m.Start, m.End = m.Mappings[0].Start, 0
 	for _, s := range segments {
 		at := p.mapping(m.Base + s.Vaddr)
-		if at != nil && at.unknown {
-			at.Executable = s.Flags&elf.PF_X != 0
-		}
 		if at == nil || s.Flags&elf.PF_X != 0 && !at.Executable {
 			return false
 		}

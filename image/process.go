@@ -21,8 +21,7 @@ import (
 // The image of a running process: an address is one of its memory, where fields hold
 // what they refer to.
 
-// Process is a running process, as Linux shows it in /proc (proc(5)), or one that has
-// ended, in a core file. Its
+// Process is a running process, as Linux shows it in /proc (proc(5)). Its
 // addresses are those of its memory, where the loader has relocated everything;
 // its arrays and symbols are those of the files that are mapped. It is looked
 // at and not stopped: the memory map is that of the moment when it was opened. It is
@@ -30,11 +29,10 @@ import (
 type Process struct {
 	Modules []*Module // by address
 
-	name   string      // for messages
-	dir    string      // in /proc; "" for a core file
-	core   *coreFile   // nil for a running process
-	page   uint64      // bytes
-	memory io.ReaderAt // by address
+	name   string // for messages
+	dir    string // in /proc
+	page   uint64 // bytes
+	memory *processMemory
 	maps   []Mapping
 	files  []io.Closer
 	main   *Module // whose machine is that of the process
@@ -65,8 +63,7 @@ func (p *Process) open() error {
 	if err != nil {
 		return p.openError(err)
 	}
-	memory := &processMemory{File: file}
-	p.memory = memory
+	p.memory = &processMemory{File: file}
 	p.files = append(p.files, file)
 	text, err := os.ReadFile(p.dir + "/maps")
 	if err != nil {
@@ -79,14 +76,10 @@ func (p *Process) open() error {
 		return p.error(p.noMemory())
 	}
 	p.openModules()
-	if memory.ended {
+	if p.memory.ended {
 		return p.error(errEnded)
 	}
-	program := uint64(0)
-	if info, err := os.Stat(p.dir + "/exe"); err == nil {
-		program = inodeOf(info)
-	}
-	return p.findMain(func(m *Module) bool { return m.Mappings[0].file.inode == program })
+	return p.findMain()
 }
 
 // openError explains why a file of /proc/PID cannot be read.
@@ -119,7 +112,12 @@ func (p *Process) isZombie() bool {
 }
 
 // findMain finds the module that tells the machine: the program, else the first.
-func (p *Process) findMain(isProgram func(*Module) bool) error {
+func (p *Process) findMain() error {
+	program := uint64(0)
+	if info, err := os.Stat(p.dir + "/exe"); err == nil {
+		program = inodeOf(info)
+	}
+	isProgram := func(m *Module) bool { return m.Mappings[0].file.inode == program }
 	for _, m := range p.Modules {
 		if m.Image != nil && (p.main == nil || isProgram(m) && !isProgram(p.main)) {
 			p.main = m
@@ -244,15 +242,8 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 		return nil, p.errorAt(a.Offset, "%#x bytes wanted at once", n)
 	}
 	b := make([]byte, n)
-	done, err := p.memory.ReadAt(b, int64(a.Offset))
+	_, err := p.memory.ReadAt(b, int64(a.Offset))
 	switch {
-	case errors.Is(err, errNotDumped):
-		unwritten, err := p.unwritten(a.Add(uint64(done)), n-uint64(done))
-		if err != nil {
-			return nil, err
-		}
-		copy(b[done:], unwritten)
-		return b, nil
 	case errors.Is(err, errEnded):
 		return nil, p.error(errEnded)
 	case err != nil:
@@ -315,8 +306,6 @@ type Mapping struct {
 	Deleted bool
 
 	file fileID // {} for memory that belongs to no file
-	// unknown reports that Executable is not known: gdb leaves out of core files what the process has not written.
-	unknown bool
 }
 
 // fileID tells files apart, by what stat and the maps say.

@@ -6,13 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
@@ -262,68 +259,6 @@ func FuzzLinked(f *testing.F) {
 			}
 		}
 	})
-}
-
-// FuzzCore reads core files. What a file maps is read at its path.
-func FuzzCore(f *testing.F) {
-	for _, file := range objects.Committed(f, 8<<10) {
-		f.Add(file.Data)
-	}
-	f.Add(newTinyCore(f))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "core")
-		disk.Write(t, path, string(data))
-		p, err := image.OpenCore(path)
-		if err != nil {
-			mustName(t, err)
-			return
-		}
-		defer p.Close()
-		for _, m := range p.Modules {
-			_, err := p.Bytes(image.Addr{Offset: m.Start}, 16)
-			mustName(t, err)
-			_, err = p.ModuleArrays(m, "sdt_instances_set")
-			mustName(t, err)
-		}
-	})
-}
-
-// mustName sees to it that an error names a file.
-func mustName(t *testing.T, err error) {
-	t.Helper()
-	if e, ok := errors.AsType[*elfreloc.Error](err); err != nil && (!ok || e.File == "") {
-		t.Fatalf("an error that names no file: %v", err)
-	}
-}
-
-// newTinyCore makes a core file of a process that has mapped this program.
-func newTinyCore(f *testing.F) []byte {
-	program := expect.Value(os.Executable())(f)
-	order := binary.LittleEndian
-	words := func(values ...uint64) (b []byte) {
-		for _, v := range values {
-			b = order.AppendUint64(b, v)
-		}
-		return b
-	}
-	note := func(typ uint32, desc []byte) []byte {
-		b := order.AppendUint32(nil, 5)
-		b = order.AppendUint32(b, uint32(len(desc)))
-		b = append(order.AppendUint32(b, typ), "CORE\x00\x00\x00\x00"...)
-		return append(b, append(desc, make([]byte, -len(desc)&3)...)...)
-	}
-	const address, page = 0x400000, 4096
-	notes := append(note(6, words(6, page, 9, address, 0, 0)),
-		note(0x46494c45, append(words(1, page, address, address+16*page, 0), program+"\x00"...))...)
-	head := disk.Read(f, program)[:page]
-	b := append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...)
-	b = append(b, 4, 0, byte(elf.EM_X86_64), 0, 1, 0, 0, 0)
-	b = append(b, words(0, 64, 0)...)
-	b = append(b, 0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 0, 0, 0, 0, 0, 0)
-	const start = 64 + 2*56
-	b = append(append(b, 4, 0, 0, 0, 4, 0, 0, 0), words(start, 0, 0, uint64(len(notes)), 0, 4)...)
-	b = append(append(b, 1, 0, 0, 0, 5, 0, 0, 0), words(start+uint64(len(notes)), address, 0, page, 16*page, page)...)
-	return append(append(b, notes...), head...)
 }
 
 // readAt calls every method for an address, and for what is referred to there.

@@ -45,7 +45,6 @@ type flags struct {
 	format, baseline, writeBaseline string
 
 	pid    int // this and the next of list and resolve
-	core   string
 	system bool
 	probes listing.Pattern
 	shown  locate.Options
@@ -78,7 +77,7 @@ func newFlags(c *command, set *pflag.FlagSet) *flags {
 		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
 		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
 		{"baseline", &f.baseline}, {"write-baseline", &f.writeBaseline}, {"format", &f.format},
-		{"pid", &f.pid}, {"core", &f.core}, {"system", &f.system},
+		{"pid", &f.pid}, {"system", &f.system},
 		{"provider", &f.probes.Provider}, {"module", &f.probes.Module}, {"function", &f.probes.Function}, {"name", &f.probes.Name},
 	} {
 		if i := slices.IndexFunc(declared, func(o *option) bool { return o.name == v.name }); i >= 0 {

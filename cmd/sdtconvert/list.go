@@ -32,12 +32,6 @@ address, its symbol and its value, which is above 0 while it is.`}
 		manual: `List what is loaded in a running process, at the addresses of its memory, with the
 state of each site there.
 Linux only.`}
-	listCoreOption = &option{name: "core", value: "FILE",
-		help: "list what was loaded in a process that has left a core file",
-		manual: `List what was loaded in a process of Linux when it left a core file, with the state
-of each site then.
-The programs and libraries are read at their paths, and have to have the same build
-IDs as then.`}
 	listSystemOption = &option{name: "system",
 		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)",
 		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
@@ -64,11 +58,11 @@ An argument is a description if it has a colon and is not the name of a file.`}
 // listCommand lists the probes of images and processes.
 var listCommand = &command{
 	name: "list", synopsis: "list [flags] IMAGE...", brief: "list the probes of objects, archives, programs, libraries, kernels and processes",
-	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]", "sdtconvert list [flags] --core FILE [PROBE...]", "sdtconvert list [flags] --system [PROBE...]"},
+	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]", "sdtconvert list [flags] --system [PROBE...]"},
 	text: `Lists the probes that objects, archives, linked images or a running process have
 records or notes of, each with the function that holds its sites, as dtrace -l does.`,
 	groups: []group{
-		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listCoreOption, listSystemOption}},
+		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listSystemOption}},
 		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
 			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
 		}},
@@ -92,8 +86,6 @@ func (p *program) list(f *flags, args []string) (bool, error) {
 	switch {
 	case f.pid != 0:
 		err = listing.Process(f.pid, o, out.print)
-	case f.core != "":
-		err = listing.Core(f.core, o, out.print)
 	case f.system:
 		out.unread, err = listing.System(o, f.jobs, out.print, out.progress.resume)
 		out.progress.pause()
@@ -128,23 +120,16 @@ func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
 		return nil, usageError{err}
 	}
 	process := f.Changed("pid")
-	var whole []string // flags that take the place of files
-	for _, flag := range []struct {
-		name  string
-		isSet bool
-	}{{"--pid", process}, {"--core", f.core != ""}, {"--system", f.system}} {
-		if flag.isSet {
-			whole = append(whole, flag.name)
-		}
-	}
 	switch {
 	case process && f.pid <= 0:
 		err = usagef("--pid %d is not a process", f.pid)
-	case len(whole) > 1:
-		err = usagef("%s and %s exclude each other", whole[0], whole[1])
-	case len(whole) > 0 && len(f.files) > 0:
-		err = usagef("%s takes no files, and %s is given", whole[0], f.files[0])
-	case len(whole) == 0 && len(f.files) == 0:
+	case process && f.system:
+		err = usagef("--pid and --system exclude each other")
+	case process && len(f.files) > 0:
+		err = usagef("--pid takes no files, and %s is given", f.files[0])
+	case f.system && len(f.files) > 0:
+		err = usagef("--system takes no files, and %s is given", f.files[0])
+	case !process && !f.system && len(f.files) == 0:
 		err = usagef("no file is given")
 	case f.json && f.verbose:
 		err = usagef("--json and -v exclude each other")

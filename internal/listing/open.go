@@ -82,7 +82,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 		var warnings []error
 		once := *o
 		once.Warn = func(err error) { warnings = append(warnings, err) }
-		listings, err := once.process(image.OpenProcess(pid))
+		listings, err := once.process(pid)
 		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
 		if attempt < startAttempts && slices.ContainsFunc(listings, isBroken) {
 			time.Sleep(startPause << (attempt - 1))
@@ -98,18 +98,9 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 	}
 }
 
-// Core lists what a process had loaded that has left a core file. done is called with the listing of each
-// module; an error is of the core file.
-func Core(path string, o *Options, done func(*Listing)) error {
-	listings, err := o.process(image.OpenCore(path))
-	for _, listing := range listings {
-		done(listing)
-	}
-	return err
-}
-
-// process lists the modules of a process that was opened, and closes it.
-func (o *Options) process(process *image.Process, err error) (listings []*Listing, _ error) {
+// process lists the modules of a process as they are now.
+func (o *Options) process(pid int) (listings []*Listing, _ error) {
+	process, err := image.OpenProcess(pid)
 	if err != nil {
 		return nil, err
 	}
