@@ -83,7 +83,7 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 }
 
 // arguments finds the types of the arguments of a stub's probe: what the program says of it, else
-// the declaration of the stub as the compiler has seen it, else what the user says. unsizedTypes names
+// the declaration of the stub as the compiler has seen it. unsizedTypes names
 // the declared types of size 0. If nothing declares the arguments, any register may hold one: then
 // they are not complete.
 func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, unsizedTypes []string, complete bool) {
@@ -103,9 +103,6 @@ func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.T
 			types, unsizedTypes = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
 		}
 		return types, unsizedTypes, true
-	}
-	if types, ok := k.plan.Options.Prototypes.types(s, m); ok {
-		return types, make([]string, len(types)), true
 	}
 	return stapsdt.Words(m), nil, false
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -85,24 +84,4 @@ func ExampleExamine() {
 	// .text+0x3: call address___taken: e8 00 00 00 00 -> 90 0f 1f 40 00
 	// refused: the stub's address is stored in data; do not take the stub's address
 	// refused: the stub's address is stored in data; do not take the stub's address
-}
-
-// Telling tracers of arguments that nothing in an object declares.
-func ExampleReadPrototypes() {
-	const text = `
-# of the network
-void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
-`
-	prototypes, err := patch.ReadPrototypes(strings.NewReader(text), "net.h")
-	if err != nil {
-		log.Fatal(err)
-	}
-	opts := patch.Options{Prototypes: prototypes}
-	for _, parameter := range opts.Prototypes["__dtrace_probe_tcp___send"] {
-		fmt.Println(parameter)
-	}
-	// Output:
-	// struct tcpcb *
-	// int
-	// unsigned char
 }

@@ -169,7 +169,7 @@ func (w *noteWriter) unreadable(d *description) string {
 	operands, bad := usdt.Operands(d.complete)
 	switch {
 	case !d.isComplete:
-		return "nothing tells all arguments; compile with -g, or give --prototypes"
+		return "not all arguments are known; compile with -g"
 	case d.arguments > usdt.MaxArguments:
 		return fmt.Sprintf("there are %d arguments, and there is room for %d", d.arguments, usdt.MaxArguments)
 	case operands < d.arguments:

@@ -41,9 +41,6 @@ type Options struct {
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
 	// load them then, and those that guards read get their names.
 	Semaphores Semaphores
-	// Prototypes tell the arguments of stubs for these notes, where nothing in
-	// an object does.
-	Prototypes Prototypes
 	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
 	ProbeSource ProbeSource

@@ -21,8 +21,9 @@ import (
 	"sdtconvert/patch"
 )
 
-// shopPlan plans the conversion of an object that calls the stubs of probes, with notes for DTrace.
-func shopPlan(t *testing.T, prototypes string, ids ...string) *patch.Plan {
+// shopPlan plans the conversion of an object that calls the stubs of probes, with notes for DTrace. Another file defines
+// probes with arguments of type int, by ID.
+func shopPlan(t *testing.T, arguments map[string]int, ids ...string) *patch.Plan {
 	t.Helper()
 	source := "\t.text\nf:\tnop\n"
 	for _, id := range ids {
@@ -30,36 +31,34 @@ func shopPlan(t *testing.T, prototypes string, ids ...string) *patch.Plan {
 	}
 	opts := withNotes()
 	opts.DTrace = true
-	opts.Prototypes = expect.Value(patch.ReadPrototypes(strings.NewReader(prototypes), "p.h"))(t)
+	opts.ProbeSource = integers(arguments)
 	return expect.Value(patch.Examine(objects.Open(t, assemble(t, source+"\tret\n")), opts))(t)
 }
 
 // Probes whose arguments DTrace would not read are hidden from it, with the reason.
 func TestProbesHiddenFromDTrace(t *testing.T) {
-	many := func(n int) string { return "shop___many(" + strings.TrimSuffix(strings.Repeat("int,", n), ",") + ")\n" }
+	const unknown = "hidden from DTrace: not all arguments are known; compile with -g"
+	const tooMany = "probe shop___many is hidden from DTrace: there are 256 arguments, and there is room for 255"
 	for _, c := range []struct {
-		prototypes string
-		ids        string
-		want       []string
+		arguments map[string]int
+		ids       string
+		want      []string
 	}{
-		{"shop___a(int)\nshop___b()\n", "a b", nil},
-		{"shop___a(int)\n", "a b", []string{"probe shop___b is hidden from DTrace: nothing tells all arguments; compile with -g, or give --prototypes"}},
-		{"", "b a b", []string{"2 probes, one of them shop___b, are hidden from DTrace: nothing tells all arguments; compile with -g, or give --prototypes"}},
-		{many(255), "many", nil},
-		{many(256), "many", []string{"probe shop___many is hidden from DTrace: there are 256 arguments, and there is room for 255"}},
-		{many(256), "a many", []string{
-			"probe shop___a is hidden from DTrace: nothing tells all arguments; compile with -g, or give --prototypes",
-			"probe shop___many is hidden from DTrace: there are 256 arguments, and there is room for 255",
-		}},
+		{map[string]int{"shop___a": 1, "shop___b": 2}, "a b", nil},
+		{map[string]int{"shop___a": 1}, "a b", []string{"probe shop___b is " + unknown}},
+		{nil, "b a b", []string{"2 probes, one of them shop___b, are " + unknown}},
+		{map[string]int{"shop___many": 255}, "many", nil},
+		{map[string]int{"shop___many": 256}, "many", []string{tooMany}},
+		{map[string]int{"shop___many": 256}, "a many", []string{"probe shop___a is " + unknown, tooMany}},
 	} {
-		plan := shopPlan(t, c.prototypes, strings.Fields(c.ids)...)
+		plan := shopPlan(t, c.arguments, strings.Fields(c.ids)...)
 		expect.OK(t, plan.Apply(expect.Value(plan.Scan.Object.Edit())(t)))
 		var got []string
 		for _, warning := range plan.Warnings {
 			got = append(got, strings.TrimPrefix(warning.Error(), "a.o: "))
 		}
 		slices.Sort(got)
-		expect.Equal(t, c.want, got, "%q of %.100q", c.ids, c.prototypes)
+		expect.Equal(t, c.want, got, "%q of %v", c.ids, c.arguments)
 	}
 }
 
@@ -102,13 +101,30 @@ func TestOmittedArguments(t *testing.T) {
 
 // On machines of 32 bits, integers of 64 bits are in two registers.
 func TestOmittedIntegersOfTwoRegisters(t *testing.T) {
-	opts := withNotes()
-	opts.Prototypes = expect.Value(patch.ReadPrototypes(strings.NewReader("existing___new(int, long long)\nexisting___weak(int)\n"), "p.h"))(t)
+	const cc = "arm-linux-gnueabihf-gcc"
+	tools.Need(t, cc)
+	file := filepath.Join(t.TempDir(), "a.c")
+	disk.Write(t, file, "void __dtrace_probe_shop___new(int, long long), __dtrace_probe_shop___weak(int);\n"+
+		"void f(void) { __dtrace_probe_shop___new(1, 2); __dtrace_probe_shop___weak(3); }\n")
+	tools.Must(t, cc, "-g", "-O2", "-c", "-o", file+".o", file)
+	plan := expect.Value(patch.Examine(objects.Open(t, disk.Read(t, file+".o")), withNotes()))(t)
 	got := map[string]string{}
-	for stub, text := range expect.Value(planOf(t, "existing.thumb-clang19-O2.o", opts).OmittedArgs())(t) {
+	for stub, text := range expect.Value(plan.OmittedArgs())(t) {
 		got[stub.ID] = text
 	}
-	expect.Equal(t, map[string]string{"existing___new": "argument 2, an integer of 8 bytes, in two registers"}, got)
+	expect.Equal(t, map[string]string{"shop___new": "argument 2, an integer of 8 bytes, in two registers"}, got)
+}
+
+// integers knows probes whose arguments are of type int: how many, by ID.
+type integers map[string]int
+
+func (n integers) Probe(id string) (p linkerset.Probe, ok bool, err error) {
+	for i := range n[id] {
+		p.Args = append(p.Args, linkerset.Argument{Index: i, Native: "int"})
+	}
+	provider, name, _ := strings.Cut(id, "___")
+	p.ID, p.Provider, p.Name = id, provider, name
+	return p, n[id] > 0, nil
 }
 
 // source knows of one probe.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 
@@ -30,7 +29,6 @@ type flags struct {
 	dryRun, verbose   bool
 	follow            bool // files outside of the directory of a thin archive
 	layout, section   string
-	prototypes        string
 	semaphores        string
 	returnThunk       string
 	stapsdt           bool
@@ -73,7 +71,7 @@ func newFlags(c *command, set *pflag.FlagSet) *flags {
 		{"output", &f.output}, {"output-dir", &f.outputDir}, {"asm", &f.asm}, {"dry-run", &f.dryRun}, {"verbose", &f.verbose},
 		{"no-records", &f.patch.NoRecords}, {"drop-relocations", &f.patch.DropRelocations},
 		{"stapsdt", &f.stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
-		{"semaphores", &f.semaphores}, {"prototypes", &f.prototypes},
+		{"semaphores", &f.semaphores},
 		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
 		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
 		{"baseline", &f.baseline}, {"write-baseline", &f.writeBaseline}, {"format", &f.format},
@@ -158,8 +156,6 @@ func (f *flags) validate() error {
 		return usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
-	case f.Changed("prototypes") && !f.patch.MayHaveNotes():
-		return usagef("--prototypes is of no use without --stapsdt or --dtrace")
 	case f.Changed("semaphores") && f.patch.Notes == patch.WithoutNotes:
 		return usagef("--semaphores is of no use without --stapsdt")
 	case f.noStapsdt && f.stapsdt:
@@ -167,7 +163,7 @@ func (f *flags) validate() error {
 	case f.json && f.verbose:
 		return usagef("--json and -v exclude each other")
 	}
-	return cmp.Or(f.chooseSemaphores(), f.readPrototypes())
+	return f.chooseSemaphores()
 }
 
 // chooseSemaphores says which semaphores there are, where there are notes.
@@ -179,20 +175,6 @@ func (f *flags) chooseSemaphores() (err error) {
 		return usageError{err}
 	}
 	return nil
-}
-
-// readPrototypes reads the file that --prototypes names.
-func (f *flags) readPrototypes() error {
-	if !f.Changed("prototypes") {
-		return nil
-	}
-	file, err := os.Open(f.prototypes)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	f.patch.Prototypes, err = patch.ReadPrototypes(file, f.prototypes)
-	return err
 }
 
 // conversion are the options of a conversion of so many files.

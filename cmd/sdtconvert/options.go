@@ -131,16 +131,6 @@ If an object was converted without *all*, converting it with *all* is refused.`,
 			`Sites are as with --stapsdt, which may be given as well.
 If an argument of a probe is unknown, or is where DTrace cannot read it, the
 probe has no such note, and a warning says so.`}
-	prototypesOption = &option{name: "prototypes", value: "FILE", complete: completeFile,
-		help: "declarations of stubs, for the arguments in notes of probes whose types are not known otherwise",
-		manual: "Read the types of arguments for notes from a file of declarations of stubs, or of\n" +
-			"ids of probes, one a line: `void __dtrace_probe_tcp___send(struct tcpcb *, int);` or\n" +
-			"`tcp___send(void *, int)`.\n" +
-			"Empty lines, and those that begin with `#` or `//`, are skipped.\n" +
-			`A type must be an integer of C or of the usual headers, or a pointer; anything else
-is an error.
-The file is used for probes whose types neither the argument types of the
-program nor the debug information of the object gives.`}
 )
 
 // convertedOptions are the flags that say what is converted.
@@ -149,7 +139,7 @@ var convertedOptions = []*option{prefixOption, enabledPrefixOption, symbolOption
 // recordedOptions are the flags that say what is recorded.
 var recordedOptions = []*option{
 	layoutOption, sectionOption, probePrefixOption, noRecordsOption, dropRelocationsOption,
-	stapsdtOption, noStapsdtOption, semaphoresOption, dtraceOption, prototypesOption,
+	stapsdtOption, noStapsdtOption, semaphoresOption, dtraceOption,
 }
 
 // conversionOptions are the flags of conversion that linkers and compilers are run with.

@@ -241,8 +241,6 @@ func checkDTrace(t *testing.T, m *toolchains.Machine, image string) []usdtNote {
 	return notes
 }
 
-const prototypes = "--prototypes=testdata/prototypes.h"
-
 // provider returns an object as `dtrace -G` makes it, as far as linkers are concerned.
 func (p program) provider(t *testing.T) string {
 	t.Helper()
@@ -257,8 +255,8 @@ func TestDTraceLinks(t *testing.T) {
 	all := product.New("compiler", "linker", "mode")
 	all.Singly = true // TestLinks has the pairs
 	for _, c := range []compiler{gcc, clang} {
-		p := compileProgram(t, c, "-DSDT_CALLS")
-		objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
+		p := compileProgram(t, c, "-DSDT_CALLS", "-g")
+		objects := append(p.convertWith(t, "--dtrace"), p.main, p.rest)
 		provider := p.provider(t)
 		for _, ld := range linkers {
 			dir := linker(t, ld)
@@ -286,9 +284,9 @@ func TestDTraceLinks(t *testing.T) {
 func TestDTraceMachines(t *testing.T) {
 	for _, c := range []compiler{gcc, arm64, i386, riscv64, s390x} {
 		t.Run(c.machine.Name, func(t *testing.T) {
-			p := compileProgram(t, c, "-DSDT_CALLS")
+			p := compileProgram(t, c, "-DSDT_CALLS", "-g")
 			for _, flags := range [][]string{{"--dtrace"}, {"--stapsdt", "--dtrace"}, {"--dtrace", "--layout=relative"}} {
-				objects := append(p.convertWith(t, append(flags, prototypes)...), p.main, p.rest)
+				objects := append(p.convertWith(t, flags...), p.main, p.rest)
 				for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
 					out := p.image(t, "image", []string{"-pie", gc}, objects...)
 					notes := checkDTrace(t, c.machine, out)
@@ -305,8 +303,8 @@ func TestDTraceMachines(t *testing.T) {
 func TestDTraceNops(t *testing.T) {
 	for _, c := range []compiler{gcc, clang, arm64} {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
-			p := compileProgram(t, c)
-			objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
+			p := compileProgram(t, c, "-g")
+			objects := append(p.convertWith(t, "--dtrace"), p.main, p.rest)
 			out := p.image(t, "image", []string{"-pie"}, objects...)
 			records := recordsOf(t, out)
 			notes, _ := usdtNotes(t, out)

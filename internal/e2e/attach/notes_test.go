@@ -141,7 +141,6 @@ func TestArguments(t *testing.T) {
 					want = with(words)
 				}
 				checkArgs(t, checkNotes(t, p.executable(t)), want)
-				checkArgs(t, checkNotes(t, p.executable(t, "--prototypes=testdata/prototypes.h")), wantArgs)
 			})
 		}
 	}

@@ -75,23 +75,6 @@ func buildOther(t *testing.T, path string) string {
 	return path
 }
 
-// The file of --prototypes has to be named to ccache.
-func TestCcachePrototypes(t *testing.T) {
-	t.Parallel()
-	b, calls := ccacheBuild(t)
-	with := b.settings(converter, "--stapsdt --prototypes types")
-	with.Env = append(with.Env, "CCACHE_EXTRAFILES="+b.path("types"))
-	for _, types := range []string{"app___go(short)", "app___go(char)"} {
-		b.write("types", types+"\n")
-		want := b.converted("probe.c", []string{"gcc"}, "--stapsdt", "--prototypes", "types")
-		for hit := range 2 {
-			with.must("ccache", "gcc", "-c", "probe.c")
-			b.same("probe.o", want)
-			expect.Equal(t, 1-hit, calls(), "%s: runs of sdtconvert", types)
-		}
-	}
-}
-
 // A refusal is not cached, and neither is a failure.
 func TestCcacheRefusal(t *testing.T) {
 	t.Parallel()

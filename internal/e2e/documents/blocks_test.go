@@ -126,7 +126,6 @@ var shownBlocks = map[string][]shownBlock{
 		{"$ gdb", "TestTracers", ""},
 		{"# bpftrace -l", "TestTracers", ""},
 		{"# bpftrace -p", "internal/e2e/attach/TestGuardsOfAProcess", "a server of one's own, with tools that need headers of the running kernel or change the user's cache"},
-		{"void __dtrace_probe_tcp___send", "TestBlocks", ""},
 		{"$ cat shop.d", "internal/e2e/attach/TestDTraceLinks", "needs Oracle's dtrace and a kernel that runs it"},
 	},
 }
@@ -261,10 +260,6 @@ var blockCases = []struct {
 		page: "docs/records.md", has: "990:", file: "body", files: map[string]string{"head": "\t.text\n\t.globl send\n\t.type send, @function\nsend:\n", "tail": "\tret\n\t.size send, .-send\n\t.section .note.GNU-stack,\"\",%progbits\n", "main.c": "void send(void);\nint main(void) { send(); }\n"},
 		script: "cat head body tail >send.s\ncc -c send.s\ncc -o plain main.c send.o\n./plain\ngcc -B$LINKERS -o main main.c send.o\n./main\n" +
 			"readelf -n main | grep -q 'Arguments: -4@%edi 8@16(%rsp) -4@$7'\nsdtconvert check --require tcp:::send --require-notes main",
-	},
-	{
-		page: "docs/tracers.md", has: "struct tcpcb *, int, unsigned char", file: "prototypes", files: map[string]string{"tcp.c": "extern void __dtrace_probe_tcp___send(void *, int, unsigned char);\nint count;\nvoid send(void) { __dtrace_probe_tcp___send(&count, count, 3); count++; }\n"},
-		script: "cc -O2 -c tcp.c\nsdtconvert --prototypes prototypes tcp.o\nreadelf -n tcp.o | grep 'Arguments: 8@%rdi -4@%esi 1@%dl$'",
 	},
 }
 

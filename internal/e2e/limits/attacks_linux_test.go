@@ -344,7 +344,6 @@ func numbered(head, line, tail string) func(n int) []byte {
 
 var manifestReaders = []string{"check --manifest FILE tiny.o"}
 var baselineReaders = []string{"check --baseline FILE tiny.o"}
-var prototypeReaders = []string{"convert --stapsdt --prototypes FILE -o OUT tiny.o"}
 var responseReaders = []string{"inspect @FILE", "ld --linker true -- @FILE", "provider -h -s shop.d @FILE"}
 var providerReaders = []string{"provider -h -s FILE -o OUT", "provider -G -s FILE -o OUT", "provider -h -x stubs -s FILE -o OUT", "provider -G --target x86_64-freebsd -x lazyload -s FILE -o OUT tiny.o"}
 var scriptReaders = []string{"ld --linker true -- -o OUT FILE", "ld --linker true -- -o OUT -T FILE"}
@@ -365,10 +364,6 @@ var textAttacks = []attack{
 	{"baseline-empty", repeat("", "\n", ""), baselineReaders},
 	{"baseline-line", repeat("", "x", ""), baselineReaders},
 	{"baseline-comments", repeat("", "# x\n", ""), baselineReaders},
-	{"prototypes", numbered("", "f%x();\n", ""), prototypeReaders},
-	{"prototypes-arguments", repeat("f(int", ",int", ")\n"), prototypeReaders},
-	{"prototypes-line", repeat("", "(", ""), prototypeReaders},
-	{"prototypes-empty", repeat("", "\n", ""), prototypeReaders},
 	{"response-words", repeat("", "a ", ""), responseReaders},
 	{"response-word", repeat("", "a", ""), responseReaders},
 	{"response-self", repeat("", "@in ", ""), responseReaders},

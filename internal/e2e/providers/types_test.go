@@ -29,6 +29,12 @@ const (
 	cxxType = "bool; char16_t; char32_t; enum small; scoped; wide; std::nullptr_t; structure::member"
 )
 
+// opaqueTypes have names that notes do not know: only debug information says their sizes.
+var opaqueTypes = []string{
+	"int_fast16_t", "uint_least8_t", "wchar_t", "mode_t", "dev_t", "ino_t", "quad_t",
+	"char16_t", "char32_t", "scoped", "wide", "std::nullptr_t", "structure::member",
+}
+
 const typeHeaders = `#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -77,7 +83,9 @@ func TestTypesOfArguments(t *testing.T) {
 				if cc != toolchains.OldClang { // whose debug information has no function that is only called
 					b.check(b.sizes(b.notesOfStubs()))
 				}
-				b.types = slices.DeleteFunc(types, func(name string) bool { return !stapsdt.IsKnown(name) || strings.HasPrefix(name, "enum") })
+				b.types = slices.DeleteFunc(types, func(name string) bool { // an enumeration's name does not say its size
+					return strings.HasPrefix(name, "enum") || slices.Contains(opaqueTypes, name)
+				})
 				b.check(b.names())
 			})
 		}

@@ -116,13 +116,6 @@ func combine(count map[string]int) cType {
 	return t
 }
 
-// IsKnown reports whether a string is the name of an integer or pointer type. The
-// name of a parameter may stand behind it.
-func IsKnown(text string) bool {
-	_, ok := parseType(text)
-	return ok
-}
-
 // Native finds the type of an argument by the name that the program has given it.
 // One that is not known is a word: the macros pass nothing else.
 func Native(name string, m arch.Machine) Type {
