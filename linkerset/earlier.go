@@ -16,9 +16,9 @@ import (
 
 // CheckEarlier reports whether the object holds records of this layout from an
 // earlier conversion. Records of another layout are an error: a program reads
-// one kind. It looks at section headers, and at what sections of other names hold that have
-// the flags of records, for which m must not be nil. Errors are of type *elfreloc.Error.
-func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+// one kind. It looks at the names of sections: records of another --section are not found. Errors are
+// of type *elfreloc.Error.
+func (l Layout) CheckEarlier(o *elfreloc.Object) (bool, error) {
 	if err := CheckVersion(o); err != nil {
 		return false, err
 	}
@@ -35,19 +35,34 @@ func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 			return false, l.conflict(o, i, flags)
 		}
 	}
-	sections, err := foreign(o, m, l.Candidates(), []string{probePrefix})
-	if err != nil {
-		return false, err
-	}
-	if len(sections) > 0 {
-		return false, l.conflict(o, sections[0].index, "another --section")
-	}
 	return found, nil
 }
 
-// probePrefix is what the symbols of probe objects begin with, unless conversions are told
-// otherwise.
-const probePrefix = "sdt_"
+// AnchoredSections returns the sections, by index, that code refers to by relocations
+// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
+// drops unreferenced sections. It reads the relocations of all code each time, so
+// a caller that asks more than once keeps the answer. m must not be nil; errors are of
+// type *elfreloc.Error.
+func AnchoredSections(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+	anchored := make(map[int]bool)
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	none := m.Traits().None
+	err = o.EachRelocationOf((*elfreloc.Section).Executable, func(_ int, r elfreloc.Relocation) error {
+		if r.Type == none && r.Sym != 0 {
+			if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
+				anchored[s.Section] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return anchored, nil
+}
 
 // ProbeSymbol returns the name of the global symbol by which the first record of a relocatable
 // object that has one refers to its probe object, or "" if none has.

@@ -22,7 +22,7 @@ func conflict(earlier, later linkerset.Layout) string {
 	switch {
 	case earlier == later:
 		return ""
-	case earlier.Name != "" && earlier.Name != later.Name, earlier.Format == later.Format:
+	case earlier.Format == later.Format:
 		return "another --section"
 	}
 	return "--layout " + earlier.Format.String()
@@ -33,8 +33,11 @@ func TestEarlierRecordsOfEveryOtherLayoutAreAConflict(t *testing.T) {
 	for _, earlier := range layouts {
 		after, _ := convert(t, objects.Read(t, "forms.riscv64-gcc12-as.o"), earlier, false)
 		for _, later := range layouts {
-			o, m := open(t, after)
-			found, err := later.CheckEarlier(o, m)
+			if earlier.Name != "" && earlier.Name != later.Name {
+				continue // only --section knows the name
+			}
+			o, _ := open(t, after)
+			found, err := later.CheckEarlier(o)
 			want := conflict(earlier, later)
 			if want == "" {
 				if err != nil || !found {
@@ -56,8 +59,8 @@ func TestEarlierRecordsOfEveryOtherLayoutAreAConflict(t *testing.T) {
 func TestNoRecordsAreNoConflict(t *testing.T) {
 	for _, object := range []string{"calls.amd64-gcc12-O2.o", "none.amd64-gcc12-g.o", "locals.amd64-clang19-O2.o", "calls.i386-gcc12-O2.o"} {
 		for _, l := range everyLayout(t) {
-			o, m := open(t, objects.Read(t, object))
-			if found, err := l.CheckEarlier(o, m); found || err != nil {
+			o, _ := open(t, objects.Read(t, object))
+			if found, err := l.CheckEarlier(o); found || err != nil {
 				t.Errorf("%s: %v, %v", object, found, err)
 			}
 		}
@@ -79,55 +82,12 @@ func TestKeptAlive(t *testing.T) {
 	}
 }
 
-// Records in sections of other names are found in the objects of each machine.
-func TestRecordsOfOtherNamesAreFound(t *testing.T) {
-	machines := map[string]int{}
-	for _, file := range objects.ELF(t, "calls.", "forms.") {
-		for _, l := range everyLayout(t) {
-			after, plan := convert(t, file.Data, l, false)
-			if plan == nil || l.Name == "" {
-				continue
-			}
-			o, m := open(t, after)
-			found, err := linkerset.ForeignLayouts(o, m, nil, []string{"sdt_"})
-			if err != nil || len(found) != 1 || found[0] != l {
-				t.Errorf("%s: found %v, %v, want %v", file.Name, found, err, l)
-			}
-			machines[m.Traits().Name]++
-		}
-	}
-	if len(machines) < 9 {
-		t.Errorf("objects of %v", machines)
-	}
-}
-
-// Records of another name are found if code keeps them alive, or if their probe objects have the
-// prefix, and not if neither is so.
-func TestRecordsOfOtherNamesAreAnchoredOrNamed(t *testing.T) {
-	l := parse(t, "pairs", "mine")
-	for _, drop := range []bool{false, true} {
-		for _, prefix := range []string{"sdt_", "other_"} {
-			after, _ := convert(t, objects.Read(t, "calls.amd64-gcc12-O2.o"), l, drop)
-			o, m := open(t, after)
-			found := expect.Value(linkerset.ForeignLayouts(o, m, nil, []string{prefix}))(t)
-			var want []linkerset.Layout
-			if !drop || prefix == "sdt_" {
-				want = []linkerset.Layout{l}
-			}
-			expect.Equal(t, want, found, "dropped relocations %v, prefix %s", drop, prefix)
-			found = expect.Value(linkerset.ForeignLayouts(o, m, []linkerset.Layout{l}, []string{prefix}))(t)
-			expect.Equal(t, nil, found, "where the layout is known")
-			expect.Equal(t, nil, expect.Value(linkerset.ForeignLayouts(o, nil, nil, []string{prefix}))(t), "of an unknown machine")
-		}
-	}
-}
-
 // Records of a later version are an error of each layout.
 func TestEarlierRecordsOfLaterVersion(t *testing.T) {
-	o, m := open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	o, _ := open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
 	o.Sections = append(o.Sections, elfreloc.Section{Name: "sdt_instances2_set"})
 	for _, l := range everyLayout(t) {
-		_, err := l.CheckEarlier(o, m)
+		_, err := l.CheckEarlier(o)
 		if err == nil || !strings.Contains(err.Error(), "records of version 2") {
 			t.Errorf("%v: %v", l, err)
 		}

@@ -93,14 +93,6 @@ func (l Layout) Section(k arch.Kind) string {
 	return formats[l.Format].prefix + l.Name + kindSuffixes[k]
 }
 
-// kindOf divides a section's name, without its format's prefix, into the name of --section and the kind.
-func kindOf(section string) (name string, k arch.Kind) {
-	if name, ok := strings.CutSuffix(section, kindSuffixes[arch.Enabled]); ok && name != "" {
-		return name, arch.Enabled
-	}
-	return section, arch.Probe
-}
-
 // structures returns the name of the section of what records point to.
 func (l Layout) structures() string {
 	if l.Name == "" {

@@ -232,7 +232,7 @@ func readAll(in *failing.File, l linkerset.Layout) (all []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.CheckEarlier(o, m)
+	found, err := l.CheckEarlier(o)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (p *Plan) CheckEarlier() error {
 // errors are of type *elfreloc.Error.
 func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	opts = opts.ForObject(o)
-	earlier, err := opts.Layout.CheckEarlier(o, m)
+	earlier, err := opts.Layout.CheckEarlier(o)
 	if err != nil || !earlier {
 		return false, err
 	}

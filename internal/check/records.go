@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"iter"
-	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -25,9 +24,7 @@ func (c *fileChecker) records() {
 		return
 	}
 	var layouts []linkerset.Layout
-	foreign, err := linkerset.ForeignLayouts(c.Object.Object, c.Machine, c.set.opts.Layouts, []string{c.set.opts.ProbePrefix})
-	c.fail(err)
-	for _, layout := range slices.Concat(c.set.opts.Layouts, foreign) {
+	for _, layout := range c.set.opts.Layouts {
 		records, faults, err := layout.Read(c.code.Image)
 		if c.fail(err) {
 			return

@@ -71,9 +71,6 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if !found && len(sites)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
-	if err := l.warnOfOthers(); err != nil {
-		return err
-	}
 	if err := l.warnOfUnconverted(); err != nil {
 		return err
 	}
@@ -263,25 +260,6 @@ func (l *lister) state(e *site) (sitestate.Site, error) {
 	return l.states.StateOf(&e.Entry)
 }
 
-// otherLayouts returns the layouts of records in sections of names that are not asked for.
-func (l *lister) otherLayouts() ([]linkerset.Layout, error) {
-	var layouts []linkerset.Layout
-	for _, layout := range l.Layouts {
-		layouts = append(layouts, layout.Candidates()...)
-	}
-	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), layouts, []string{l.ProbePrefix})
-}
-
-// warnOfOthers warns of records that are not listed.
-func (l *lister) warnOfOthers() error {
-	layouts, err := l.otherLayouts()
-	for _, layout := range layouts {
-		l.Warn(fmt.Errorf("%s: holds records of layout %v in the section %s too, which are not listed; see --section",
-			l.memory.Name(), layout.Format, layout.Section(arch.Probe)))
-	}
-	return err
-}
-
 // warnOfUnconverted warns of probes with tracepoints that are not listed, as no conversion has
 // met them.
 func (l *lister) warnOfUnconverted() error {
@@ -295,18 +273,11 @@ func (l *lister) warnOfUnconverted() error {
 	return err
 }
 
-// errNoRecords explains an image without records, by those that it has in another layout or
-// in a section of another name, if there are some.
+// errNoRecords explains an image without records, by those that it has in another layout, if there are
+// some.
 func (l *lister) errNoRecords() error {
-	var layouts []linkerset.Layout
 	for _, f := range linkerset.Formats() {
-		layouts = append(layouts, linkerset.Layout{Format: f})
-	}
-	foreign, err := l.otherLayouts()
-	if err != nil {
-		return err
-	}
-	for _, layout := range append(layouts, foreign...) {
+		layout := linkerset.Layout{Format: f}
 		if entries, faults, err := layout.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
 				l.memory.Name(), l.Layouts[0].Section(arch.Probe), layout.Section(arch.Probe))
