@@ -193,7 +193,8 @@ func (c *command) flags() (options []*option) {
 // runCommand runs the command that args name, or converts the files that they are.
 func (p *program) runCommand(args []string) int {
 	if completes(args) {
-		return p.complete(args)
+		p.complete(args)
+		return exitOK
 	}
 	c, _, operands := splitCommand(args)
 	if c == nil || c.wrapped == "" {

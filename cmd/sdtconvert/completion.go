@@ -1,10 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"sdtconvert/internal/check"
 )
@@ -23,132 +23,219 @@ are
 	run: (*program).completion,
 }
 
-// shells have what writes their code.
-var shells = []struct {
-	name  string
-	write func(root *cobra.Command, w io.Writer) error
-}{
-	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
-	{"zsh", func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
-	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+// completeWord is the first word of the command line by which the shells' code asks. The words so far
+// follow, and then the one that is to be completed. The answer has a line for each suggestion, "word", or
+// "word<tab>description"; and for names of files or directories, which the shell knows, the line that is
+// filesLine or directoriesLine.
+const (
+	completeWord    = "__complete"
+	filesLine       = ":files"
+	directoriesLine = ":directories"
+)
+
+// shells have the code of each. bash divides a word at "=", and wants what follows it.
+var shells = []struct{ name, code string }{
+	{"bash", `_sdtconvert() {
+	local line
+	COMPREPLY=()
+	compopt +o default
+	while IFS= read -r line; do
+		case $line in
+		:files) compopt -o default ;;
+		:directories) compopt -o dirnames ;;
+		--*=*) COMPREPLY+=("${line#*=}") ;;
+		*) COMPREPLY+=("${line%%$'\t'*}") ;;
+		esac
+	done < <(sdtconvert __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _sdtconvert sdtconvert
+`},
+	{"zsh", `#compdef sdtconvert
+_sdtconvert() {
+	local line mode
+	local -a suggestions
+	while IFS= read -r line; do
+		case $line in
+		:*) mode=$line ;;
+		*) line=${line//:/\\:}; suggestions+=("${line/$'\t'/:}") ;;
+		esac
+	done < <(sdtconvert __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+	(( $#suggestions )) && _describe -V sdtconvert suggestions
+	case $mode in
+	:files) _files ;;
+	:directories) _files -/ ;;
+	esac
+}
+if [[ $funcstack[1] = _sdtconvert ]]; then
+	_sdtconvert
+else
+	compdef _sdtconvert sdtconvert
+fi
+`},
+	{"fish", `function __sdtconvert_complete
+	set -l words (commandline -opc)
+	set -l word (commandline -ct)
+	for line in (sdtconvert __complete $words[2..-1] "$word" 2>/dev/null)
+		switch $line
+			case :files
+				__fish_complete_path "$word"
+			case :directories
+				__fish_complete_directories "$word" ''
+			case '*'
+				echo $line
+		end
+	end
+end
+complete -c sdtconvert -f -k -a '(__sdtconvert_complete)'
+`},
 }
 
-// newRoot makes the command that the others are below, of which shells learn. It prints nothing itself.
-func (p *program) newRoot() *cobra.Command {
-	root := &cobra.Command{Use: "sdtconvert", SilenceErrors: true, SilenceUsage: true}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
-	return root
+func shellNames() []string {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 func (p *program) completion(_ *flags, args []string) (bool, error) {
-	var names []string
-	for _, s := range shells {
-		if len(args) == 1 && args[0] == s.name {
-			return false, s.write(p.newRoot(), p.Stdout)
-		}
-		names = append(names, s.name)
-	}
+	names := strings.Join(shellNames(), ", ")
 	if len(args) != 1 {
-		return false, usagef("want one shell: %s", strings.Join(names, ", "))
+		return false, usagef("want one shell: %s", names)
 	}
-	return false, usagef("unknown shell %q: want %s", args[0], strings.Join(names, ", "))
+	for _, s := range shells {
+		if args[0] == s.name {
+			_, err := io.WriteString(p.Stdout, s.code)
+			return false, err
+		}
+	}
+	return false, usagef("unknown shell %q: want %s", args[0], names)
 }
 
 // completes reports whether a shell asks how a command line can go on.
-func completes(args []string) bool {
-	return len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+func completes(args []string) bool { return len(args) > 1 && args[0] == completeWord }
+
+// complete answers a shell.
+func (p *program) complete(args []string) {
+	words := joinValues(args[1:])
+	words, last := words[:len(words)-1], words[len(words)-1]
+	for _, s := range suggest(words, last) {
+		if !strings.HasPrefix(s.word, last) && !strings.HasPrefix(s.word, ":") {
+			continue
+		}
+		line := s.word
+		if s.help != "" {
+			line += "\t" + s.help
+		}
+		fmt.Fprintln(p.Stdout, line)
+	}
 }
 
-// complete answers a shell: the words so far follow the request, and then the one that is
-// to be completed.
-func (p *program) complete(args []string) int {
-	words, last := args[1:len(args)-1], args[len(args)-1]
-	root := p.newRoot()
-	root.ValidArgsFunction = convertCommand.completeArgument // beside the commands
-	for _, c := range commands {
-		cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags, ValidArgsFunction: c.completeArgument}
-		newFlags(c, cmd.Flags())
-		cmd.Run = func(*cobra.Command, []string) {} // cobra suggests commands that run
-		for _, o := range c.flags() {
-			if o.value == "" {
-				continue
-			}
-			// It fails for a flag that was not defined or is there twice.
-			if err := cmd.RegisterFlagCompletionFunc(o.name, o.completeValue); err != nil {
-				return p.report(err)
+// joinValues joins what bash has divided: --flag, = and a value.
+func joinValues(words []string) (joined []string) {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if strings.HasPrefix(word, "--") && i+1 < len(words) && words[i+1] == "=" {
+			i++
+			if word += "="; i+1 < len(words) {
+				i++
+				word += words[i]
 			}
 		}
-		root.AddCommand(cmd)
-		if c == helpCommand {
-			root.SetHelpCommand(cmd)
-		}
+		joined = append(joined, word)
 	}
-	root.SetArgs(append(append([]string{args[0]}, commandFirst(words, last)...), last))
-	if err := root.Execute(); err != nil {
-		return p.report(err)
-	}
-	return exitOK
+	return joined
 }
 
-// commandFirst returns the words before the last one with their command before its flags.
-// If there are only flags, and the last word is not a flag or the value of one, then it may be
-// a command or a file, and the flags do not matter.
-func commandFirst(words []string, last string) []string {
+// suggestion is a word that a command line can go on with, or filesLine or directoriesLine.
+type suggestion struct{ word, help string }
+
+// suggest returns what can follow some words, the last of which has begun.
+func suggest(words []string, last string) []suggestion {
 	c, at, operands := splitCommand(words)
-	switch {
-	case c != nil:
-		return append([]string{c.name}, operands...)
-	case at < len(words) || strings.HasPrefix(last, "-") || at > 0 && isFlag(words[at-1]) && valueFollows(words[at-1]):
-		return append([]string{convertCommand.name}, words...)
+	isFirst := c == nil && at == len(words)
+	if c == nil {
+		c = convertCommand
+	}
+	if slices.Contains(words, "--") {
+		return []suggestion{{word: filesLine}}
+	}
+	if n := len(words); n > 0 && isFlag(words[n-1]) && valueFollows(words[n-1]) {
+		return c.optionOf(words[n-1]).values("")
+	}
+	if name, _, ok := strings.Cut(last, "="); ok && isFlag(last) {
+		return c.optionOf(name).values(name + "=")
+	}
+	if strings.HasPrefix(last, "-") {
+		return c.suggestFlags()
+	}
+	return c.suggestArguments(isFirst, len(operands))
+}
+
+// optionOf returns the flag of a command that a word names, nil for none.
+func (c *command) optionOf(word string) *option {
+	for _, o := range c.flags() {
+		if word == "--"+o.name || o.letter != "" && strings.HasSuffix(word, o.letter) && !strings.HasPrefix(word, "--") {
+			return o
+		}
 	}
 	return nil
 }
 
-// completeValue suggests values of a flag.
-func (o *option) completeValue(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// values suggests values of a flag, behind a prefix.
+func (o *option) values(prefix string) (s []suggestion) {
 	switch {
+	case o == nil:
 	case o == allowOption:
-		var rules []cobra.Completion
 		for _, r := range check.Rules {
-			rules = append(rules, cobra.CompletionWithDesc(r.Name, r.Summary))
+			s = append(s, suggestion{prefix + r.Name, r.Summary})
 		}
-		return rules, cobra.ShellCompDirectiveNoFileComp
-	case o.choices != nil:
-		var values []cobra.Completion
-		for _, c := range o.choices {
-			values = append(values, c.value)
-		}
-		return values, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	case o.complete == completeFile:
-		return nil, cobra.ShellCompDirectiveDefault
+		s = append(s, suggestion{word: filesLine})
 	case o.complete == completeDirectory:
-		return nil, cobra.ShellCompDirectiveFilterDirs
+		s = append(s, suggestion{word: directoriesLine})
+	default:
+		for _, c := range o.choices {
+			s = append(s, suggestion{word: prefix + c.value})
+		}
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
+	return s
 }
 
-// completeArgument suggests arguments of a command: mostly files, which the shell knows.
-func (c *command) completeArgument(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var words []cobra.Completion
-	switch {
-	case c.ownFlags && strings.HasPrefix(word, "-"):
-		for _, g := range c.groups {
-			for _, o := range g.options {
-				for name := range strings.SplitSeq(o.head, ", ") {
-					words = append(words, cobra.CompletionWithDesc(strings.Fields(name)[0], o.help))
-				}
+// suggestFlags suggests the flags of a command.
+func (c *command) suggestFlags() (s []suggestion) {
+	for _, o := range c.flags() {
+		s = append(s, suggestion{"--" + o.name, o.help})
+	}
+	for _, g := range c.groups {
+		for _, o := range g.options {
+			if !c.ownFlags {
+				continue
+			}
+			for name := range strings.SplitSeq(o.head, ", ") {
+				s = append(s, suggestion{strings.Fields(name)[0], o.help})
 			}
 		}
-	case c == helpCommand && len(args) == 0:
-		words = commandNames()
-	case c == completionCommand && len(args) == 0:
-		for _, s := range shells {
-			words = append(words, s.name)
-		}
-	case c != helpCommand && c != completionCommand && c != versionCommand:
-		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return s
+}
+
+// suggestArguments suggests the arguments of a command behind n others. The first word may be a command, too.
+func (c *command) suggestArguments(isFirst bool, n int) (s []suggestion) {
+	var names []string
+	switch {
+	case isFirst || c == helpCommand && n == 0:
+		for _, c := range commands {
+			s = append(s, suggestion{c.name, c.brief})
+		}
+	case c == completionCommand && n == 0:
+		names = shellNames()
+	}
+	for _, name := range names {
+		s = append(s, suggestion{word: name})
+	}
+	if c != helpCommand && c != completionCommand && c != versionCommand {
+		s = append(s, suggestion{word: filesLine})
+	}
+	return s
 }

@@ -119,6 +119,3 @@ func (l *repeated) String() string { return strings.Join(*l.to, " ") }
 
 // Type returns the name of the type.
 func (l *repeated) Type() string { return "strings" }
-
-// GetSlice returns the values. It says to cobra that the flag may be given again.
-func (l *repeated) GetSlice() []string { return *l.to }

@@ -119,17 +119,38 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// complete has bash complete a command line with what is installed below a directory.
+// completions have each shell complete "sdtconvert -j 2 li" and "sdtconvert --layout=r" with what is installed below $0.
+var completions = map[string]string{
+	"bash": `
+		. "$0/share/bash-completion/completions/sdtconvert"
+		compopt() { :; } # works for readline alone
+		COMP_WORDS=(sdtconvert -j 2 li) COMP_CWORD=3; _sdtconvert; echo "${COMPREPLY[@]}"
+		COMP_WORDS=(sdtconvert --layout = r) COMP_CWORD=3; _sdtconvert; echo "${COMPREPLY[@]}"`,
+	"zsh": `
+		_describe() { print -r -- "${${(P)@[$#]}%%:*}"; } # prints the words that zsh would show
+		_files() { :; }
+		compdef() { :; }
+		. "$0/share/zsh/site-functions/_sdtconvert"
+		words=(sdtconvert -j 2 li) CURRENT=4; _sdtconvert
+		words=(sdtconvert --layout=r) CURRENT=2; _sdtconvert`,
+	"fish": `
+		source $argv[1]/share/fish/vendor_completions.d/sdtconvert.fish
+		cd $argv[1]/share/fish # where no file begins so
+		complete -C "sdtconvert -j 2 li" | string split -f1 \t
+		complete -C "sdtconvert --layout=r" | string split -f1 \t; or true # nothing to split`,
+}
+
 func complete(t *testing.T, target string) {
 	t.Helper()
-	// The package bash-completion has the function that divides the line into words.
-	const script = `
-		. "$0/share/bash-completion/completions/sdtconvert"
-		_init_completion() { cur=list words=(sdtconvert -j 2 li) cword=3 prev=2 cur=li; }
-		COMP_TYPE=9 __start_sdtconvert
-		echo "${COMPREPLY[@]}"`
 	t.Setenv("PATH", filepath.Join(target, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	expect.Equal(t, "list", strings.TrimSpace(tools.Must(t, "bash", "-c", script, target)), "bash completes li")
+	for shell, script := range completions {
+		tools.Need(t, shell)
+		flag := "relative"
+		if shell != "bash" { // which divides the word
+			flag = "--layout=relative"
+		}
+		expect.Equal(t, "list\n"+flag+"\n", tools.Must(t, shell, "-c", script, target), "%s", shell)
+	}
 }
 
 // uninstall removes what is installed, and nothing else.
