@@ -34,40 +34,12 @@ type DOF struct {
 	Tests bool
 }
 
-// CallChecker is a Machine whose calls leave something on the stack, or take something from it,
-// that code behind them may rely on.
+// CallChecker is a Machine whose calls leave something on the stack that code behind them may read.
 type CallChecker interface {
-	// CheckCalls returns a function that refuses a site, not of the form Nop, whose disabled form
-	// does not do to the stack what the code around it relies on. The sites are those of one
-	// section, and so are the frames.
-	CheckCalls(frames Frames) func(t Text, s Site, k Kind) *Refusal
+	// CheckCall refuses a site in a text, not of the form Nop, whose disabled form does not do to the stack what
+	// the code behind it relies on.
+	CheckCall(t Text, s Site, k Kind) *Refusal
 }
-
-// Frames are what unwind tables say of the functions in a section, or symbols where an object has
-// no table.
-type Frames interface {
-	// Frame returns what holds before the instruction at an offset. ok is false if no function
-	// is known to hold it.
-	Frame(at uint64) (f Frame, ok bool)
-	// Code returns the code of the function of a frame, nil if it is too long to be looked at.
-	Code(f Frame) []byte
-	// Callee returns the symbol that a relocation at an offset refers to, "" if there is none, and the
-	// code of the function that a branch whose operand is there goes to, nil if it is not known.
-	Callee(operand uint64) (symbol string, code []byte)
-	// MaxCount returns the largest of the numbers that count returns for the code of the object's
-	// functions. All calls have the same count.
-	MaxCount(count func(code []byte) int) int
-}
-
-// Frame is that of a function: its canonical address is a distance above a register.
-type Frame struct {
-	Function, End uint64 // of the function, from the start of the section
-	Register      uint64 // by its number in DWARF, or NoRegister if none is known
-	Distance      int64  // bytes
-}
-
-// NoRegister is the Register of a frame without a canonical address.
-const NoRegister = ^uint64(0)
 
 // Bridger is a Machine whose linkers put code of their own between branches and where these
 // go, if that is of another instruction set.

@@ -43,7 +43,6 @@ type planner struct {
 
 	thunkRefused *arch.Refusal
 	thunks       map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
-	stack        stackChecks
 	flow         arch.Flow                     // for calls away from their relocations, once it is needed
 	followed     map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn   int

@@ -54,7 +54,7 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 		}
 	}
 	if err == nil {
-		err = refusal(p.stack.check(p.Scan, ref, &change, t))
+		err = refusal(p.checkCall(ref, &change, t))
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
@@ -71,6 +71,16 @@ func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	change.Site.Code, change.New = p.copyCode(change.Site.Code), p.copyCode(change.New)
 	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, SharesRelocation: d.shared})
 	return nil
+}
+
+// checkCall refuses a site whose disabled form does not suit the text around it. A site that calls a helper needs
+// no check: the helper does to the stack what the stub did.
+func (p *planner) checkCall(ref *Reference, change *arch.Change, t arch.Text) *arch.Refusal {
+	checker, ok := p.Scan.Machine.(arch.CallChecker)
+	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTest {
+		return nil
+	}
+	return checker.CheckCall(t, change.Site, ref.Stub.Kind)
 }
 
 // copyCode copies bytes of code, so that all sites share an allocation, and no section is kept for them.

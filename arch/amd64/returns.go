@@ -21,14 +21,9 @@ const (
 	fixReturns         = "compile without -mspeculative-load-hardening, or with -mno-red-zone"
 )
 
-// CheckCalls looks at no frames.
-func (machine) CheckCalls(arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
-	return checkReturn
-}
-
-// checkReturn refuses a call if the code behind it reads the return address, which the call leaves
+// CheckCall refuses a call if the code behind it reads the return address, which the call leaves
 // below the stack pointer, before anything else is there.
-func checkReturn(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
+func (machine) CheckCall(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
 	end := s.Offset + uint64(len(s.Code))
 	if s.Form != arch.Call || end < t.Start || end > t.Start+uint64(len(t.Code)) {
 		return nil

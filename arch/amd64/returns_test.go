@@ -116,7 +116,7 @@ func TestReturnsThatAreRead(t *testing.T) {
 		call := []byte{0xe8, 0, 0, 0, 0}
 		text := arch.Text{Start: uint64(r.IntN(2) * 0x100), Code: append(call, c.code...)}
 		site := arch.Site{Offset: text.Start, Code: call}
-		got := machine{mode}.CheckCalls(nil)(text, site, arch.Probe)
+		got := machine{mode}.CheckCall(text, site, arch.Probe)
 		if (got != nil) != c.refused {
 			t.Fatalf("behind a call % x: %v, want refused %v", c.code, got, c.refused)
 		}
@@ -124,7 +124,7 @@ func TestReturnsThatAreRead(t *testing.T) {
 			refused++
 		}
 		site.Form = arch.Tail
-		expect.Equal(t, nil, machine{mode}.CheckCalls(nil)(text, site, arch.Probe), "of a tail call")
+		expect.Equal(t, nil, machine{mode}.CheckCall(text, site, arch.Probe), "of a tail call")
 	}
 	if refused < 1000 {
 		t.Errorf("%d are refused", refused)

@@ -4,8 +4,8 @@
 // relocations have no addends (SHT_REL), so those of a site are in its bytes; arguments
 // are on the stack; the global offset table is reached through a register, or at its
 // address; and code cannot name its own place, so that a helper has to ask for it.
-// Callees that remove their arguments (stdcall, fastcall, -mrtd) are not known from
-// their calls: pops.go finds them by the code around. Encodings are from the Intel SDM, volume 2;
+// Stubs have to leave their arguments to the caller (cdecl): calls do not show whether
+// a callee removes them. Encodings are from the Intel SDM, volume 2;
 // relocation types from the Intel386 psABI, section 4.2.
 package i386
 

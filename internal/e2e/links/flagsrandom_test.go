@@ -48,9 +48,8 @@ var ofMachine = map[*toolchains.Machine][]string{
 		"clang:-mllvm -x86-pad-for-align=1", "clang:-mbranches-within-32B-boundaries", "clang:-fbasic-block-sections=all", "clang:-fcf-protection=branch -mibt-seal",
 	},
 	toolchains.I386: {
-		"-mrtd", "-mrtd -fno-omit-frame-pointer", "-mrtd -fno-asynchronous-unwind-tables", "-mregparm=3", "-mstackrealign", "-fcf-protection=full", "-march=i386", "-march=pentium4",
-		"-fsplit-stack", "-mno-sse", "-mharden-sls=all", "-mrtd -fPIC", "-mrtd -fno-plt -fPIC",
-		"gcc:-mrtd -maccumulate-outgoing-args", "gcc:-mrtd -mpreferred-stack-boundary=2", "gcc:-mrtd -mno-accumulate-outgoing-args", "gcc:-mrtd -fno-defer-pop",
+		"-mregparm=3", "-mstackrealign", "-fcf-protection=full", "-march=i386", "-march=pentium4",
+		"-fsplit-stack", "-mno-sse", "-mharden-sls=all",
 		"gcc:-maccumulate-outgoing-args", "gcc:-mno-accumulate-outgoing-args", "gcc:-mno-push-args", "gcc:-mpreferred-stack-boundary=2", "gcc:-mpreferred-stack-boundary=4",
 		"gcc:-mpreferred-stack-boundary=2 -mno-accumulate-outgoing-args", "gcc:-maccumulate-outgoing-args -fno-omit-frame-pointer", "gcc:-mno-accumulate-outgoing-args -fomit-frame-pointer",
 		"gcc:-mforce-drap", "gcc:-mindirect-branch=thunk", "gcc:-mfunction-return=thunk", "gcc:-msseregparm -msse2", "gcc:-mcld",
@@ -94,7 +93,7 @@ var ofMachine = map[*toolchains.Machine][]string{
 // refusals are what the message of a refusal has for options that change how stubs are called.
 var refusals = map[string]string{
 	"-fno-plt": "register", "-mcmodel=large": "large", "-mlong-calls": "call", "-mlongcall": "call", "-mno-plt": "compile", "-mspeculative-load-hardening": "-mspeculative-load-hardening",
-	"-mrtd": "pops", "-msmall-exec": "16 bits", "-mpure-code": "call", "-mexecute-only": "call", "-mslow-flash-data": "call", "-mfunction-return": "thunk", "-mindirect-branch": "thunk",
+	"-msmall-exec": "16 bits", "-mpure-code": "call", "-mexecute-only": "call", "-mslow-flash-data": "call", "-mfunction-return": "thunk", "-mindirect-branch": "thunk",
 }
 
 // flagCase is a machine, a compiler and an option.
