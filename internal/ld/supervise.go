@@ -158,9 +158,6 @@ func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 		removeIfChanged(output(r.line), was)
 		return status, r.stopError()
 	}
-	if err == nil && status == (process.Status{}) {
-		r.warnOfLostRecords()
-	}
 	return status, err
 }
 

@@ -69,8 +69,8 @@ func TestMessagesOfScripts(t *testing.T) {
 	})
 }
 
-// A script that puts all sections of a file into one of another name takes its records
-// along: readers would find some probes, and not miss the others.
+// A script that puts all sections of a file into one of another name takes its records along. check misses the
+// probe, if it is required.
 func TestScriptsThatTakeRecords(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		if why := l.Cannot[toolchains.Scripts]; why != "" {
@@ -78,11 +78,12 @@ func TestScriptsThatTakeRecords(t *testing.T) {
 		}
 		compile(t, "sub/second.c", "plain.c")
 		tools.Must(t, "cp", "sub/second.o", "third.o")
-		for pattern, warns := range map[string]bool{"sub/second.o(*)": true, "*(sdt_*)": true, "sub/second.o(.text)": false} {
+		for pattern, isLost := range map[string]bool{"*(sdt_*)": true, "sub/second.o(.text)": false} {
 			os.WriteFile("the.lds", []byte("SECTIONS { .one : { "+pattern+" } .text : { *(.text) } }\n"), 0o666)
-			out, err := wrapped(l, "--", "-shared", "-z", "muldefs", "-o", "lib.so", "-T", "the.lds", "sub/second.o", "third.o", "plain.o")
-			const warning = "sdtconvert: warning: lib.so: section sdt_instances_set has "
-			if err != nil || strings.Contains(out, warning) != warns {
+			out, err := wrapped(l, "--layout=pairs", "--", "-shared", "-z", "muldefs", "-o", "lib.so", "-T", "the.lds", "sub/second.o", "third.o", "plain.o")
+			expect.OK(t, err, "%s: %s", pattern, out)
+			out, err = combined(converter, "check", "--require=app:::second", "lib.so")
+			if lost := err != nil && strings.Contains(out, "[missing-probe]"); lost != isLost {
 				t.Errorf("%s: %v, says %q", pattern, err, out)
 			}
 		}

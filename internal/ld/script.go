@@ -1,0 +1,127 @@
+package ld
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/paths"
+)
+
+// A library may be a short linker script, as libc.so of glibc and libncurses.so are. Each dynamic link reads one,
+// so it is read here, too. Other scripts are left to the linker, which is supervised then.
+
+// libraryScript is a linker script that has no other commands than OUTPUT_FORMAT, INPUT and GROUP.
+type libraryScript struct {
+	format string   // of OUTPUT_FORMAT, "" if it is not there
+	inputs []string // paths, names, and -l with a name
+}
+
+// longestLibraryScript is in bytes.
+const longestLibraryScript = 4 << 10
+
+// readLibraryScript reads a script. ok is false for any other script or file.
+func readLibraryScript(path string) (s libraryScript, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > longestLibraryScript {
+		return s, false // a pipe can be read once
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, false
+	}
+	words := scriptWords(string(text))
+	for len(words) > 1 && words[1] == "(" {
+		command := words[0]
+		values, rest := parenthesized(words[2:])
+		switch command {
+		case "OUTPUT_FORMAT":
+			if len(values) > 0 {
+				s.format = values[0]
+			}
+		case "INPUT", "GROUP":
+			s.inputs = append(s.inputs, values...)
+		default:
+			return s, false
+		}
+		words = rest
+	}
+	return s, len(words) == 0
+}
+
+// scriptWords divides a script into names and parentheses. A comment that does not end is a word of its own.
+func scriptWords(text string) []string {
+	for {
+		before, behind, found := strings.Cut(text, "/*")
+		_, after, ends := strings.Cut(behind, "*/")
+		if !found || !ends {
+			break
+		}
+		text = before + " " + after
+	}
+	text = strings.NewReplacer("(", " ( ", ")", " ) ", ",", " ", ";", " ; ", `"`, ` " `).Replace(text)
+	return strings.Fields(text)
+}
+
+// parenthesized returns the words up to the parenthesis that closes, those of AS_NEEDED(...) among them, and the
+// words behind it.
+func parenthesized(words []string) (values, rest []string) {
+	depth := 1
+	for i, word := range words {
+		switch word {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return values, words[i+1:]
+			}
+		case "AS_NEEDED":
+		default:
+			values = append(values, word)
+		}
+	}
+	return values, []string{"("} // it is not closed
+}
+
+// libraryHints returns the files that the script of a library names, where they are found. complete is false if
+// there may be more.
+func libraryHints(ln *line.Line, path string) (files []hint, complete bool) {
+	s, complete := readLibraryScript(path)
+	for _, name := range s.inputs {
+		found, ok := scriptFiles(ln, path, name)
+		complete = complete && ok
+		for _, file := range found {
+			files = append(files, hint{path: file})
+		}
+	}
+	return files, complete
+}
+
+// scriptFiles returns the files that a script may name, by a path or by -l. Linkers do not agree where
+// they look first. ok is false if there is none.
+func scriptFiles(ln *line.Line, script, name string) (files []string, ok bool) {
+	candidates := []string{ln.InDirectory(name), paths.Beside(script, name)}
+	if library, found := strings.CutPrefix(name, "-l"); found {
+		candidates = ln.Candidates(&line.Arg{Value: library})
+	} else if !filepath.IsAbs(name) {
+		candidates = append(candidates, ln.Candidates(&line.Arg{Value: ":" + name})...)
+	}
+	for _, path := range candidates {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			files = append(files, path)
+		}
+	}
+	return files, len(files) > 0
+}
+
+// targetOfScript returns the target that the script of a library names.
+func targetOfScript(path string) (target input.Target) {
+	s, _ := readLibraryScript(path)
+	if abi, ok := machines.OfFormat(s.format); ok {
+		return input.Target{Class: abi.Class, Data: abi.Data, Machine: abi.Machine}
+	}
+	return target
+}
