@@ -164,9 +164,9 @@ func isCode(sec *elfreloc.Section) bool { return sec.Flags&elf.SHF_EXECINSTR != 
 // pieces returns what is loaded of the wanted sections, piece by piece. Those of one section overlap: the
 // next one begins with what may be the start of a branch that this one ends in. In a hostile file many
 // sections may have the same bytes.
-func (c *fileChecker) pieces(overlap uint64, wanted func(*elfreloc.Section) bool) iter.Seq[piece] {
+func (c *fileChecker) pieces(wanted func(*elfreloc.Section) bool) iter.Seq[piece] {
 	const chunk = 64 << 10 // how much of a section is read at once
-	overlap = max(overlap, c.Machine.Traits().Branch, uint64(c.Encoding.Word()))
+	overlap := max(c.Machine.Traits().Branch, uint64(c.Encoding.Word()))
 	return func(yield func(piece) bool) {
 		left := uint64(c.Size())
 		for i := range c.Sections {
@@ -192,7 +192,7 @@ func (c *fileChecker) pieces(overlap uint64, wanted func(*elfreloc.Section) bool
 // stub; the jump itself is no finding.
 func (s *linkedStubs) bridges() {
 	m, ok := s.Machine.(arch.Bridger)
-	for p := range s.pieces(0, func(sec *elfreloc.Section) bool { return ok && isCode(sec) }) {
+	for p := range s.pieces(func(sec *elfreloc.Section) bool { return ok && isCode(sec) }) {
 		m.Bridges(p.data, p.addr, func(at, size, to uint64) {
 			f := s.functions[to]
 			if f == nil || s.functions[at] != nil {
@@ -208,7 +208,7 @@ func (s *linkedStubs) bridges() {
 
 // direct finds calls of stubs in code, and their addresses in data.
 func (s *linkedStubs) direct() {
-	for p := range s.pieces(0, s.mayRefer) {
+	for p := range s.pieces(s.mayRefer) {
 		if !isCode(p.section) {
 			s.words(p)
 			continue
@@ -321,7 +321,7 @@ func (s *linkedStubs) findTable() {
 			continue
 		}
 		filled := 0
-		for p := range s.pieces(0, isCode) {
+		for p := range s.pieces(isCode) {
 			s.Machine.Slots(p.data, p.addr, table.Addr, func(_, slot uint64) {
 				if s.symbolSlots[slot] {
 					filled++
@@ -337,7 +337,7 @@ func (s *linkedStubs) findTable() {
 // throughSlots looks for code that calls stubs through slots of the global offset
 // table: calls themselves, and the entries of procedure linkage tables.
 func (s *linkedStubs) throughSlots() {
-	for p := range s.pieces(0, isCode) {
+	for p := range s.pieces(isCode) {
 		isTable := strings.HasPrefix(p.section.Name, ".plt") || s.Machine.Traits().EntriesInText
 		s.Machine.Slots(p.data, p.addr, s.slotBase, func(at, slot uint64) {
 			switch name := s.slots[slot]; {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
@@ -142,11 +141,10 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	return at
 }
 
-// guardReads notes the semaphores that the code of a file reads, by their symbols. What only
-// defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
-// functions that they drop.
+// guardReads notes the semaphores that the code of an object refers to, by their symbols. What only
+// defines one is not a guard: objects of provider files do.
 func (c *fileChecker) guardReads() {
-	if !c.namesContain([]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)) {
+	if !c.relocatable() || !c.namesContain([]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)) {
 		return
 	}
 	syms, symbols := c.symbols(), map[uint32]*semaphore{}
@@ -156,25 +154,14 @@ func (c *fileChecker) guardReads() {
 		}
 		s := syms.At(i)
 		sem := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}
-		inSection := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
-		if inSection {
+		if s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section]) {
 			c.scope.inSections[sem.id] = true
 		}
-		if inSection || c.relocatable() {
-			symbols[uint32(i)] = sem
-		}
+		symbols[uint32(i)] = sem
 	}
-	switch {
-	case len(symbols) == 0:
-	case c.relocatable():
-		c.readsOfObject(symbols)
-	default:
-		c.readsOfImage(symbols)
+	if len(symbols) == 0 {
+		return
 	}
-}
-
-// readsOfObject notes which of the symbols code refers to, by its relocations.
-func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) {
 	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
 	c.fail(c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
 		if _, seen := first[r.Sym]; !seen && r.Type != none && symbols[r.Sym] != nil {
@@ -184,38 +171,6 @@ func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) {
 	}))
 	for _, sym := range slices.Sorted(maps.Keys(first)) {
 		c.readAt(symbols[sym], first[sym])
-	}
-}
-
-// readsOfImage records which of the semaphores code reads, on machines that are an arch.Reader.
-func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) {
-	reader, ok := c.Machine.(arch.Reader)
-	if !ok {
-		return
-	}
-	at, lo, hi := map[uint64]*semaphore{}, ^uint64(0), uint64(0)
-	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
-		s := symbols[sym]
-		address := s.id.at.Offset
-		if previous := at[address]; previous == nil || s.name < previous.name {
-			at[address] = s
-		}
-		lo, hi = min(lo, address), max(hi, address+1)
-	}
-	table := uint64(0) // the global offset table
-	if got := c.sectionNamed(".got"); got != nil {
-		table = got.Addr
-	}
-	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
-	for p := range c.pieces(arch.ReadWindow, isCode) {
-		reader.Reads(p.data, p.addr, table, lo, hi, func(from, address uint64) {
-			if _, seen := first[address]; !seen && at[address] != nil {
-				first[address] = from
-			}
-		})
-	}
-	for _, address := range slices.Sorted(maps.Keys(first)) {
-		c.readAt(at[address], image.Addr{Offset: first[address]})
 	}
 }
 
