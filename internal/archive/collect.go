@@ -23,6 +23,31 @@ type Collection struct {
 // tables of the collection.
 type collectedMember struct{ old, new int64 }
 
+// Resized returns a thin archive whose headers have the sizes of some of the files that it names, by path, or nil if they
+// have them. GNU ar reads as many bytes of a file as its header says. The index stays as it is: conversions define
+// nothing that others search for in it.
+func (a *Archive) Resized(sizes map[string]int64) (*elfreloc.Output, error) {
+	w, changed := &layout{a: a}, false
+	for m, err := range a.Members() {
+		if err != nil {
+			return nil, err
+		}
+		n, ok := sizes[a.Path(m)]
+		if !ok || n == m.Size {
+			continue
+		}
+		changed = true
+		if err := w.header(m.Header, m.Start, n); err != nil {
+			return nil, err
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	w.copy(a.size)
+	return &elfreloc.Output{Extents: w.extents, Size: a.size}, nil
+}
+
 // Collect starts to make a regular archive of a thin one.
 func (a *Archive) Collect() *Collection {
 	return &Collection{edit: a.Edit(), layout: layout{a: a}}

@@ -10,10 +10,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Edit collects the members of an archive that change, and lays the new archive out. The
-// archive does not change before someone writes what is laid out: all at once (Save), or
-// while changes are still to come (Take), but for what the archive begins with, which all
-// changes have a say in (Begin).
+// Edit collects the members of an archive that change, and lays the new archive out: members keep their order, and all
+// that headers say of them but for the size. The archive does not change before someone writes what is laid out, while
+// changes are still to come (Take, End), but for what the archive begins with, which all changes have a say in (Begin).
 type Edit struct {
 	a       *Archive
 	changes []change // in the order of the file
@@ -23,16 +22,12 @@ type Edit struct {
 // Change is what becomes of a member.
 type Change struct {
 	// Output is the new contents; its extents name bytes of the old ones, by their
-	// offset in the member. That of a member of a thin archive, a file of its own, is
-	// not looked at but for its Size.
+	// offset in the member.
 	Output *elfreloc.Output
 	// Before and After are the symbols that the member has defined and will define,
 	// in the order of its symbol table: see Symbols. They are not needed where
 	// the archive has no index.
 	Before, After []string
-	// BeforeUnknown says that what the member has defined is not known: all of After is to be
-	// in the index, and nothing else of this member.
-	BeforeUnknown bool
 }
 
 // change is what is kept of a Change.
@@ -40,7 +35,6 @@ type change struct {
 	*Member
 	size          int64 // of the new contents, bytes
 	before, after []string
-	beforeUnknown bool
 }
 
 // Edit starts to collect changes.
@@ -62,9 +56,6 @@ func (e *Edit) Replace(m *Member, c Change) error {
 		return err
 	}
 	w.at = m.Next
-	if e.a.Thin {
-		return nil
-	}
 	for _, x := range c.Output.Extents {
 		if x.Data == nil && x.From == nil {
 			x.Src += m.Start
@@ -80,11 +71,8 @@ func (e *Edit) addChange(m *Member, c Change) {
 	if n := len(e.changes); n > 0 && e.changes[n-1].Header >= m.Header {
 		panic("archive: members are replaced out of order")
 	}
-	e.changes = append(e.changes, change{m, c.Output.Size, c.Before, c.After, c.BeforeUnknown})
+	e.changes = append(e.changes, change{m, c.Output.Size, c.Before, c.After})
 }
-
-// Changed reports whether any member was replaced.
-func (e *Edit) Changed() bool { return len(e.changes) > 0 }
 
 // Gap is how long Begin's extents are if the index keeps its length.
 func (e *Edit) Gap() int64 {
@@ -113,20 +101,6 @@ func (e *Edit) Take() []elfreloc.Extent { return e.layout.take() }
 func (e *Edit) End() []elfreloc.Extent {
 	e.layout.copy(e.a.size)
 	return e.Take()
-}
-
-// Save lays the new archive out. Members keep their order, and all that headers
-// say of them but for the size.
-func (e *Edit) Save() (*elfreloc.Output, error) {
-	begin, err := e.Begin()
-	if err != nil {
-		return nil, err
-	}
-	out := &elfreloc.Output{Extents: append(begin, e.End()...)}
-	for _, x := range out.Extents {
-		out.Size += x.Len
-	}
-	return out, nil
 }
 
 // layout is a part of a new archive while it is laid out.
@@ -275,7 +249,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 			defined[name] = true
 		}
 		for _, name := range c.after {
-			if x := (entry{name, uint64(c.Header)}); c.beforeUnknown || listed[x] || !defined[name] {
+			if x := (entry{name, uint64(c.Header)}); listed[x] || !defined[name] {
 				updated = append(updated, x)
 			}
 		}
@@ -295,7 +269,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 			add(c)
 		}
 		// What is in the index for an unknown reason stays.
-		if c == nil || !c.beforeUnknown && !slices.Contains(c.before, x.name) {
+		if c == nil || !slices.Contains(c.before, x.name) {
 			updated = append(updated, x)
 		}
 	}
@@ -304,7 +278,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 }
 
 // renames reports whether a change may be one of symbols.
-func (c *change) renames() bool { return c.beforeUnknown || !slices.Equal(c.before, c.after) }
+func (c *change) renames() bool { return !slices.Equal(c.before, c.after) }
 
 // moveHeaders moves the offsets to where members will be, for an index of so many bytes.
 func (e *Edit) moveHeaders(entries []entry, size int64) error {
@@ -313,10 +287,9 @@ func (e *Edit) moveHeaders(entries []entry, size int64) error {
 	grows := first
 	ends := make([]int64, len(e.changes)) // by how much all up to each grow
 	for i := range e.changes {
-		if c := &e.changes[i]; !e.a.Thin {
-			end := c.Start + c.size
-			grows += end + end&1 - c.Next
-		}
+		c := &e.changes[i]
+		end := c.Start + c.size
+		grows += end + end&1 - c.Next
 		ends[i] = grows
 	}
 	last, growth := uint64(0), int64(0) // a member's symbols stand together

@@ -42,14 +42,7 @@ func (a *Archive) Members() iter.Seq2[*Member, error] {
 	}
 }
 
-// At returns the member whose header is at an offset.
-func (a *Archive) At(off int64) (*Member, error) {
-	if off < a.first || off > a.size || off&1 != 0 {
-		return nil, a.errorf(off, "no member can begin there")
-	}
-	return a.member(off)
-}
-
+// member returns the member whose header is at an offset.
 func (a *Archive) member(off int64) (*Member, error) {
 	h, err := a.readHeader(off, func(string) bool { return !a.Thin })
 	if err != nil {

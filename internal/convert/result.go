@@ -53,6 +53,14 @@ func (r *Result) addConversion(result *conversion) {
 	}
 }
 
+// addResult takes in what came of another file.
+func (r *Result) addResult(m *Result) {
+	r.Lines.Write(m.Lines.Bytes())
+	r.Messages.Write(m.Messages.Bytes())
+	r.Warnings, r.Objects = append(r.Warnings, m.Warnings...), append(r.Objects, m.Objects...)
+	r.Failed = r.Failed || m.Failed
+}
+
 // markWritten says that the file is written, with lines about what was converted.
 func (r *Result) markWritten(lines []byte) {
 	r.Lines.Write(lines)

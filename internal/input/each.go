@@ -49,8 +49,6 @@ type Archive struct {
 	*archive.Archive
 	File *File
 	o    Options
-
-	inner *Archive // the archive that the last member of a thin one was in, or nil
 }
 
 // Archive reads the headers of an archive's tables.
@@ -83,7 +81,6 @@ const (
 // Batches calls work with neighbouring members, which may be worked on at once, until
 // none is left.
 func (a *Archive) Batches(work func(batch []*Source) error) error {
-	defer a.closeInner()
 	var batch []*Source
 	size := int64(0)
 	flush := func() (err error) {
@@ -117,12 +114,12 @@ func (a *Archive) source(m *archive.Member) *Source {
 	return &Source{Name: a.File.Path + "(" + m.Name + ")", Size: m.Size, File: a.File, Start: m.Start, Member: m}
 }
 
-// thin calls work with the file that a member of a thin archive names, or with the member of another
-// archive. If it cannot be opened, the source has the error.
+// thin calls work with the file that a member of a thin archive names. If it cannot be opened, the source has the
+// error.
 func (a *Archive) thin(m *archive.Member, work func(src *Source) error) error {
 	src := a.source(m)
 	if m.Origin != 0 {
-		src.err = a.openInner(m, src)
+		src.err = &NestedError{src.Name, a.Path(m)}
 		return work(src)
 	}
 	f, err := a.open(m)
@@ -149,39 +146,14 @@ func (a *Archive) open(m *archive.Member) (*File, error) {
 	return Open(path)
 }
 
-// openInner finds a member of another archive.
-func (a *Archive) openInner(m *archive.Member, src *Source) error {
-	if a.inner == nil || a.inner.File.Path != a.Path(m) {
-		a.closeInner()
-		f, err := a.open(m)
-		if err != nil {
-			return fmt.Errorf("%s: %w", src.Name, err)
-		}
-		inner, err := f.Archive(a.o)
-		if err == nil && inner.Thin {
-			err = fmt.Errorf("%s: is a thin archive within a thin archive", src.Name)
-		}
-		if err != nil {
-			f.Close()
-			return err
-		}
-		a.inner = inner
-	}
-	member, err := a.inner.At(m.Origin)
-	if err != nil {
-		return fmt.Errorf("%s: %w", src.Name, err)
-	}
-	src.Name = a.File.Path + "(" + m.Name + "(" + member.Name + "))"
-	src.Inner = member
-	src.File, src.Start, src.Size = a.inner.File, member.Start, member.Size
-	return nil
+// NestedError says that a member of a thin archive is in another archive.
+type NestedError struct {
+	Name string // lib.a(inner.a)
+	Path string // of the other archive
 }
 
-func (a *Archive) closeInner() {
-	if a.inner != nil {
-		a.inner.File.Close()
-		a.inner = nil
-	}
+func (e *NestedError) Error() string {
+	return fmt.Sprintf("%s: is a member of the archive %s, which is not read here; make the archive anew with ar, of files alone", e.Name, e.Path)
 }
 
 // Link opens the files of one link: objects, archives, and perhaps shared libraries.

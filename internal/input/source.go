@@ -20,7 +20,6 @@ type Source struct {
 	File   *File           // that holds it
 	Start  int64           // where it begins there
 	Member *archive.Member // nil for what is a file of its own
-	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
 	err error // that keeps it from being read
 

@@ -38,7 +38,6 @@ type linkInput struct {
 	needs     *probeNeeds  // of what is not converted; else nil
 	optional  bool         // the link may leave it out: it is between --start-lib and --end-lib, or a member of a thin archive
 	members   []*linkInput // files with probes that a thin archive names
-	nested    bool         // a thin archive with members of other archives
 	script    bool         // it is text, which may be a linker script
 	foreign   bool         // a script that has inputs read in another format than ELF
 	err       error        // that keeps it from being converted, though it holds probes
@@ -48,10 +47,9 @@ func (in *linkInput) isArchive() bool {
 	return in.typ == filetype.Archive || in.typ == filetype.ThinArchive
 }
 
-// converts reports whether the file is one to convert. The members of a thin archive are files
-// of their own, unless they are in other archives, which GNU ld and gold read at their old places.
+// converts reports whether the file is one to convert. The members of a thin archive are files of their own.
 func (in *linkInput) converts() bool {
-	return in.err == nil && in.probes && in.typ != filetype.Bitcode && (in.typ != filetype.ThinArchive || in.nested) && (in.lto.Compiler == "" || in.lto.Fat)
+	return in.err == nil && in.probes && in.typ != filetype.Bitcode && in.typ != filetype.ThinArchive && (in.lto.Compiler == "" || in.lto.Fat)
 }
 
 // examiner finds out what is in files. Several goroutines use it.
@@ -263,12 +261,12 @@ func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error 
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
 			if src.Err() != nil {
+				memberErrs = errors.Join(memberErrs, k.nested(src.Err()))
 				return nil
 			}
-			in.nested = in.nested || src.Inner != nil
 			names, probes, err := k.member(in, src)
 			in.names, in.probes = in.names || names, in.probes || probes
-			if probes && lib.Thin && src.Inner == nil {
+			if probes && lib.Thin {
 				m := k.examine(src.File.Path, src.File.Path)
 				m.optional = true
 				in.members = append(in.members, m)
@@ -277,13 +275,21 @@ func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error 
 			return nil
 		})
 	}
-	in.nested = in.nested && !k.lld && !k.mold // one refuses such members, and the other ignores them
 	if err == nil || memberErrs != nil {
 		return memberErrs
 	}
 	// A linker may read what this program does not.
 	in.names, in.probes, err = k.mentions(f.Source().Mentions)
 	return err
+}
+
+// nested returns the error of a member of a thin archive that is in another one, if probes may be there: GNU ld and
+// gold read it where it was before the other archive was converted. Other errors are the linker's to report.
+func (k *examiner) nested(err error) error {
+	if e, ok := errors.AsType[*input.NestedError](err); ok && k.examine(e.Path, e.Path).names {
+		return err
+	}
+	return nil
 }
 
 // member looks at a member of an archive. If it is no object that can be read, names may be

@@ -88,7 +88,7 @@ func newInputs(l *link, k *examiner, found lookResult) (*inputs, error) {
 	}
 	var errs []error
 	for _, f := range s.order {
-		if f.mixed && f.in.probes && (f.in.typ != filetype.ThinArchive || f.in.nested) {
+		if f.mixed && f.in.probes && f.in.typ != filetype.ThinArchive {
 			errs = append(errs, mixedUse(f.in.path))
 		}
 	}

@@ -172,17 +172,17 @@ func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
 				directory, names := newDirectory(t)
 				m.make(t, directory, "lib.a", names...)
 				before := read(t, directory, "lib.a")
-				if !m.thin {
-					run(t, directory, append(flags, "-o", "to.a", "lib.a")...)
-					if !bytes.Equal(read(t, directory, "lib.a"), before) {
-						t.Error("-o has changed the input")
-					}
+				if m.thin {
+					convertThin(t, directory, names, flags)
+					return
+				}
+				run(t, directory, append(flags, "-o", "to.a", "lib.a")...)
+				if !bytes.Equal(read(t, directory, "lib.a"), before) {
+					t.Error("-o has changed the input")
 				}
 				run(t, directory, append(flags, "lib.a")...)
-				if !m.thin {
-					same(t, directory, "lib.a", "to.a")
-					convertFiles(t, directory, flags...)
-				}
+				same(t, directory, "lib.a", "to.a")
+				convertFiles(t, directory, flags...)
 				m.make(t, directory, "collected.a", names...)
 				same(t, directory, "lib.a", "collected.a")
 				if bytes.Equal(before, read(t, directory, "lib.a")) {
@@ -196,6 +196,35 @@ func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// convertThin converts the thin archive lib.a: the files that it names become what they would by themselves, it has
+// their sizes, and its index stays as it is.
+func convertThin(t *testing.T, directory string, names, flags []string) {
+	t.Helper()
+	alone := filepath.Join(t.TempDir(), "alone")
+	tools.Must(t, "cp", "-r", directory, alone)
+	index := nmIndex(t, directory)
+	run(t, directory, append(flags, "lib.a")...)
+	convertFiles(t, alone, flags...)
+	var all strings.Builder
+	for _, name := range names {
+		if !bytes.Equal(read(t, directory, name), read(t, alone, name)) {
+			t.Errorf("%s is not as converted by itself", name)
+		}
+		all.Write(read(t, directory, name))
+	}
+	if tools.Output(t, "ar", "p", filepath.Join(directory, "lib.a")) != all.String() {
+		t.Error("ar p does not print the members")
+	}
+	expect.Equal(t, index, nmIndex(t, directory))
+}
+
+// nmIndex returns the index of lib.a, as nm prints it.
+func nmIndex(t *testing.T, directory string) string {
+	t.Helper()
+	index, _, _ := strings.Cut(tools.Output(t, "nm", "-s", filepath.Join(directory, "lib.a")), "\n\n")
+	return index
 }
 
 // Written to another file, a thin archive becomes the regular one that ar makes of
