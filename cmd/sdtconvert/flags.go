@@ -40,13 +40,14 @@ type flags struct {
 	linker                        string // this and the next of ld
 	inPlace, noStubs, noUndefined bool
 
-	require, manifests, allowed     []string // this and the next of check
-	requireNotes                    bool
-	format, baseline, writeBaseline string
+	require, allowed []string // this and the next of check
+	requireNotes     bool
+	format           string
 
 	pid    int // this and the next of list and resolve
 	core   string
 	system bool
+	names  bool
 	probes listing.Pattern
 	shown  locate.Options
 }
@@ -76,9 +77,8 @@ func newFlags(c *command, set *pflag.FlagSet) *flags {
 		{"stapsdt", &f.stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
 		{"semaphores", &f.semaphores}, {"prototypes", &f.prototypes},
 		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
-		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
-		{"baseline", &f.baseline}, {"write-baseline", &f.writeBaseline}, {"format", &f.format},
-		{"pid", &f.pid}, {"core", &f.core}, {"system", &f.system},
+		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"format", &f.format},
+		{"pid", &f.pid}, {"core", &f.core}, {"system", &f.system}, {"names", &f.names},
 		{"provider", &f.probes.Provider}, {"module", &f.probes.Module}, {"function", &f.probes.Function}, {"name", &f.probes.Name},
 	} {
 		if i := slices.IndexFunc(declared, func(o *option) bool { return o.name == v.name }); i >= 0 {

@@ -91,4 +91,3 @@ func convertByLibrary(t *testing.T, path string, data []byte) (c conversion) {
 	}
 	return c
 }
-

@@ -47,11 +47,8 @@ type Finding struct {
 	Probe   string // the id, or else provider:::name; "" when it is of no probe
 	Message string
 
-	Ordinal int // among those that are alike in all that Fingerprint has, from 1
-
-	file      int // in the order of the set
-	at        image.Addr
-	directory string // Options.Directory
+	file int // in the order of the set
+	at   image.Addr
 }
 
 // Where shows the function of a finding, as symbol+offset; "" when there is none.
@@ -75,9 +72,7 @@ type Options struct {
 	Require     []Requirement
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
-	Manifest     *Manifest // nil when there is none to compare with
-	Directory    string    // from which fingerprints name files, "" for none
-	FollowThin   bool      // files outside of the directory of a thin archive
+	FollowThin   bool // files outside of the directory of a thin archive
 
 	// Warn is called with each fault of debug information, and Failed with each error that keeps a
 	// file from being checked, as soon as they are found. Both are required.
@@ -114,12 +109,7 @@ type abi struct {
 }
 
 // New makes a set without files.
-func New(opts Options) *Set {
-	if opts.Manifest != nil {
-		opts.Manifest.sortCopies()
-	}
-	return &Set{opts: opts, links: map[abi]*link{}}
-}
+func New(opts Options) *Set { return &Set{opts: opts, links: map[abi]*link{}} }
 
 // Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is
 // incomplete, and the others are checked.
@@ -189,17 +179,12 @@ func (s *Set) Findings() []Finding {
 		l.finish()
 	}
 	s.require()
-	s.reportManifest()
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
 			cmp.Compare(a.Section, b.Section), cmp.Compare(a.Address, b.Address),
 			cmp.Compare(a.Rule.Name, b.Rule.Name), cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Message, b.Message))
 	})
-	for i := range s.findings {
-		s.findings[i].directory = s.opts.Directory
-	}
-	number(s.findings)
 	return s.findings
 }
 
@@ -256,8 +241,8 @@ func suggest(required string, names []Probe) string {
 	return ""
 }
 
-// require finds the required probes that no site has. What the definition of a probe
-// says of its name counts, in whatever file it is.
+// require finds the required probes that no site has. A site has the name that its own file gives it,
+// which list prints, and the one that the probe's definition has, in whatever file it is.
 func (s *Set) require() {
 	if len(s.opts.Require) == 0 {
 		return
@@ -265,15 +250,17 @@ func (s *Set) require() {
 	var names []Probe
 	seen := map[Probe]bool{}
 	for _, site := range s.sites {
-		if name := site.link.nameOf(site); !seen[name] {
-			seen[name] = true
-			names = append(names, name)
+		for _, name := range []Probe{site.link.nameOf(site), site.name} {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
 		}
 	}
 	for _, r := range s.opts.Require {
 		if !slices.ContainsFunc(names, r.Match) {
 			s.findings = append(s.findings, Finding{
-				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required" + suggest(r.Text, names),
+				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required: its tracepoint was removed, or its record was lost" + suggest(r.Text, names),
 				Source: r.File, Line: r.Line, file: len(s.files),
 			})
 		}

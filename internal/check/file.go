@@ -29,11 +29,10 @@ type fileChecker struct {
 	states    *sitestate.Reader
 	entries   []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
-	noteSites  []*noteSite
-	noteAt     map[image.Addr]*stapnotes.Note // by what notes name
-	wantsNotes bool                           // each recorded probe call is to have a note
-	hasCalls   bool                           // of stubs, or records
-	counts     map[counted]bool
+	noteSites []*noteSite
+	noteAt    map[image.Addr]*stapnotes.Note // by what notes name
+	hasCalls  bool                           // of stubs, or records
+	counts    map[counted]bool
 
 	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
@@ -72,7 +71,7 @@ func (c *fileChecker) check() error {
 	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
 	for _, apply := range []func(){
 		c.definitions, c.records, c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
-		c.dofEdits, c.guardReads, c.compareManifest, c.linkedStubs, c.reportUnclear, c.prototypes,
+		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {
 			break

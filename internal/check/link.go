@@ -111,7 +111,7 @@ func (l *link) finish() {
 	l.duplicates()
 	l.mismatches()
 	l.mixed()
-	l.lostDOF()
+	l.missingDOF()
 	for file, s := range l.scopes {
 		l.disagreements(s)
 		if !l.unconverted[file] {

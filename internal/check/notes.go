@@ -209,14 +209,14 @@ func (c *fileChecker) missingNotes() {
 	if c.scope.brokenNotes {
 		return
 	}
-	c.wantsNotes = c.set.opts.RequireNotes
-	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
+	wanted := c.set.opts.RequireNotes
+	if wanted && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}
 	for e := range c.callEntries() {
-		c.wantsNotes = c.wantsNotes || c.noteAt[e.Site] != nil
+		wanted = wanted || c.noteAt[e.Site] != nil
 	}
-	if !c.wantsNotes {
+	if !wanted {
 		return
 	}
 	advice := linkAgain
@@ -239,15 +239,6 @@ func (c *fileChecker) missingNotes() {
 type noteSite struct {
 	at    image.Addr
 	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
-}
-
-// ids returns the ids of the probes.
-func (s *noteSite) ids() []string {
-	ids := make([]string, len(s.notes))
-	for i, n := range s.notes {
-		ids[i] = n.ID()
-	}
-	return ids
 }
 
 // findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some

@@ -98,7 +98,7 @@ func (c *fileChecker) dofEdits() {
 		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(LostSite, at, e.Stub.ID, ""), e.Function, e.Alias})
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, at, e.Stub.ID, ""), e.Function, e.Alias})
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
@@ -115,13 +115,21 @@ func (c *fileChecker) dofFunctions() {
 	}))
 }
 
-// lostDOF finds the sites in objects that no DOF of the link names.
-func (l *link) lostDOF() {
+// missingDOF finds the sites in objects that no DOF of the link names.
+func (l *link) missingDOF() {
 	for i := range l.dofSites {
 		if e := &l.dofSites[i]; !l.dofReferences[e.alias] && !l.dofReferences[e.function] {
-			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
+			l.add(e.finding, MissingDOF, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}
+}
+
+// dofFunction returns the function of a site: by a symbol, or else as the DOF names it.
+func (c *fileChecker) dofFunction(at image.Addr, described string) string {
+	if place := c.function(at); place.Known() && !place.NoSymbol {
+		return place.Function
+	}
+	return described
 }
 
 // dofImage records the sites that the DOF of an image describes, and finds the functions that have
@@ -138,7 +146,7 @@ func (c *fileChecker) dofImage() {
 		for _, s := range p.Sites {
 			siteAddrs = append(siteAddrs, s.Addr.Offset)
 			if !recorded[s.Addr] {
-				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, p.Function)
+				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, c.dofFunction(s.Addr, p.Function))
 			}
 		}
 	}
@@ -151,7 +159,7 @@ func (c *fileChecker) dofImage() {
 			continue
 		}
 		if next, _ := slices.BinarySearch(siteAddrs, s.Value); next == len(siteAddrs) || siteAddrs[next]-s.Value >= s.Size {
-			c.add(LostSite, image.Addr{Offset: s.Value}, "",
+			c.add(MissingDOF, image.Addr{Offset: s.Value}, "",
 				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link")
 		}
 	}

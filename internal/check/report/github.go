@@ -25,7 +25,7 @@ func (gitHub) Write(out io.Writer, r *Report) error {
 		case f.Line != 0:
 			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.checkedOut(f.Source)), f.Line)
 		case f.File != "":
-			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.checkedOut(f.Path())))
+			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.checkedOut(fileOf(f.File))))
 		}
 		if f.Place != "" {
 			message = f.Place + ": " + message
@@ -37,9 +37,6 @@ func (gitHub) Write(out io.Writer, r *Report) error {
 	}
 	for _, err := range r.Errors {
 		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(err.Error()))
-	}
-	for _, key := range r.Gone {
-		fmt.Fprintf(w, "::notice title=baseline::%s\n", gitHubData(goneMessage(key)))
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()

@@ -1,5 +1,5 @@
 // Package report writes what checks have found: for people, for other programs and
-// for CI services. It keeps the baselines, too, of what is known.
+// for CI services.
 package report
 
 import (
@@ -15,19 +15,15 @@ import (
 
 // Report is what a check has found.
 type Report struct {
-	Given      []string // files of the command line
-	Files      []string // that were checked
-	Sites      int      // in these
-	Probes     int      // that have a site
-	Findings   []check.Finding
-	Errors     []error  // why others could not be
-	KnownCount int      // findings that the baseline has
-	Gone       []string // fingerprints that only the baseline has, sorted
-	Allowed    []string // rules that are not applied
+	Files    []string // that were checked
+	Sites    int      // in these
+	Probes   int      // that have a site
+	Findings []check.Finding
+	Errors   []error  // why others could not be
+	Allowed  []string // rules that are not applied
 
 	Directory string // the working directory, "" when not known
 	Checkout  string // that of the repository, where a CI service says so, or ""
-	Release   string // of the program
 }
 
 // Add adds what a set has found, but for what is allowed.
@@ -54,7 +50,7 @@ func (r *Report) Count(s check.Severity) int {
 }
 
 // path returns how a file is shown: from the working directory on, if it lies in there.
-func (r *Report) path(name string) string { return check.PathFrom(r.Directory, name) }
+func (r *Report) path(name string) string { return pathFrom(r.Directory, name) }
 
 // checkedOut returns how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
@@ -65,7 +61,7 @@ func (r *Report) checkedOut(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.Directory, name)
 	}
-	return check.PathFrom(r.Checkout, name)
+	return pathFrom(r.Checkout, name)
 }
 
 // sentence says what a finding is, with all that is known of its place but the
@@ -102,13 +98,8 @@ func (r *Report) summary() string {
 	if len(r.Errors) > 0 {
 		files += fmt.Sprintf(", %d could not be checked", len(r.Errors))
 	}
-	if r.KnownCount > 0 {
-		found += fmt.Sprintf(", %d more in the baseline", r.KnownCount)
-	}
 	return files + ": " + found
 }
-
-func goneMessage(key string) string { return key + " is gone; --write-baseline writes what is left" }
 
 // probeText returns a probe or a pattern of probes as lines name it: in quotes if it ends with a
 // colon, which would not end there otherwise.

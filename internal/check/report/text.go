@@ -22,9 +22,6 @@ func (text) Write(out io.Writer, r *Report) error {
 		}
 		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, message.OneLine(r.sentence(f)), f.Rule.Name)
 	}
-	for _, key := range r.Gone {
-		fmt.Fprintf(w, "baseline: %s\n", message.OneLine(goneMessage(key)))
-	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()
 }
