@@ -32,7 +32,8 @@ type fileChecker struct {
 	noteSites []*noteSite
 	noteAt    map[image.Addr]*stapnotes.Note // by what notes name
 	hasCalls  bool                           // of stubs, or records
-	counts    map[counted]bool
+	counted   map[counted]bool
+	calls     []probeCall // that are recorded, or still live
 
 	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
@@ -54,9 +55,9 @@ func (c *fileChecker) begin() {
 	if c.relocatable() {
 		c.scope = c.link.scopeOf(allObjects)
 	}
-	c.liveSites, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
+	c.liveSites, c.firstSite, c.counted = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
 	if c.mentioned = c.namesContain(s.opts.Names.StubTexts()...); c.mentioned && c.relocatable() {
-		c.calls()
+		c.stubCalls()
 	}
 }
 

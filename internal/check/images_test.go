@@ -319,7 +319,7 @@ func TestProbesOfImages(t *testing.T) {
 			}
 
 			b.link(l, "mismatch", "fire.o", "define.o", "three.o")
-			b.findsProbes([]string{"argument-mismatch mismatch app___start"}, "mismatch")
+			b.finds([]string{"argument-mismatch mismatch three app___start"}, "mismatch")
 		})
 	})
 }

@@ -15,9 +15,9 @@ import (
 	"sdtconvert/patch"
 )
 
-// calls checks the references to stubs in an object: each is a call that is
+// stubCalls checks the references to stubs in an object: each is a call that is
 // still to be converted, or what cannot be.
-func (c *fileChecker) calls() {
+func (c *fileChecker) stubCalls() {
 	opts := &c.set.opts
 	scan, err := patch.Find(c.Object.Object, c.Machine, opts.Names)
 	if c.fail(err) {
@@ -36,7 +36,7 @@ func (c *fileChecker) calls() {
 		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
-			c.count(site.Stub.ID, at, n)
+			c.count(site.Stub.ID, at, n, true)
 		}
 		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
 		c.use(site.Stub, objects, at)
@@ -62,6 +62,9 @@ func describeSite(stub *patch.Stub, form arch.Form) string {
 func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) {
 	if c.stubSite(stub.ID, at); c.err != nil {
 		return
+	}
+	if stub.Kind == arch.Probe {
+		c.calls = append(c.calls, probeCall{stub.ID, at})
 	}
 	if objects.Local(stub) {
 		c.scope.usedIDs[stub.ID] = true
