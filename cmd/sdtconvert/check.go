@@ -99,7 +99,7 @@ func (p *program) checkFiles(f *flags, files []string) (found bool, err error) {
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Failed = func(err error) { message.Error(p.Stderr, err) }
-	r := &report.Report{Allowed: f.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE")}
+	r := &report.Report{Checkout: p.Getenv("GITHUB_WORKSPACE")}
 	if directory, err := os.Getwd(); err == nil {
 		r.Directory = directory
 	}
@@ -131,7 +131,7 @@ func (f *flags) checkOptions(files []string) (o check.Options, format report.For
 		return o, format, err
 	}
 	o = check.Options{
-		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow, RequireNotes: f.requireNotes,
+		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow, RequireNotes: f.requireNotes, Allow: f.allowed,
 		Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
 	}
 	if o.Require, err = readRequirements(f.require); err != nil {

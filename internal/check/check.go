@@ -72,9 +72,10 @@ type Options struct {
 	Require     []Requirement
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
-	FollowThin   bool // files outside of the directory of a thin archive
+	Allow        []string // names of rules that are not applied
+	FollowThin   bool     // files outside of the directory of a thin archive
 
-	// Warn is called with each fault of debug information, and Failed with each error that keeps a
+	// Warn is called with each fault of debug information and each empty archive, and Failed with each error that keeps a
 	// file from being checked, as soon as they are found. Both are required.
 	Warn, Failed func(error)
 }
@@ -100,6 +101,7 @@ type Set struct {
 	checked    []string    // files without an error, in their order
 	errors     []error
 	incomplete bool // a file could not be checked, or only in part
+	lostNotes  bool // an image has lost its notes, and with them sites that have no records
 }
 
 // abi is what files have in common that may be linked with each other.
@@ -114,13 +116,17 @@ func New(opts Options) *Set { return &Set{opts: opts, links: map[abi]*link{}} }
 // Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is
 // incomplete, and the others are checked.
 func (s *Set) Add(path string) {
+	isEmpty := true
 	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin}, func(src *input.Source) error {
+		isEmpty = false
 		if err := s.source(src); err != nil {
 			s.fail(err)
 		}
 		return nil
 	}); err != nil {
 		s.fail(err)
+	} else if isEmpty {
+		s.opts.Warn(fmt.Errorf("%s: is an archive without members, so nothing of it was checked", path))
 	}
 }
 
@@ -179,6 +185,7 @@ func (s *Set) Findings() []Finding {
 		l.finish()
 	}
 	s.require()
+	s.findings = slices.DeleteFunc(s.findings, func(f Finding) bool { return !s.applies(f.Rule) })
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
@@ -187,6 +194,10 @@ func (s *Set) Findings() []Finding {
 	})
 	return s.findings
 }
+
+// applies reports whether a rule is applied. The consequences of a finding are findings of their own where its
+// rule is not.
+func (s *Set) applies(r *Rule) bool { return !slices.Contains(s.opts.Allow, r.Name) }
 
 // probeSite is a site, and what its own file says of its probe.
 type probeSite struct {
@@ -209,7 +220,7 @@ func (s *Set) Sites() (sites, probes int) {
 // noProbes reports a run without any site, unless another finding or an error explains it.
 func (s *Set) noProbes() {
 	isError := func(f Finding) bool { return f.Rule.Severity == Error }
-	if len(s.sites) > 0 || s.incomplete || slices.ContainsFunc(s.findings, isError) {
+	if len(s.sites) > 0 || s.incomplete || !s.applies(NoProbes) || slices.ContainsFunc(s.findings, isError) {
 		return
 	}
 	s.findings = append(s.findings, Finding{
@@ -242,9 +253,10 @@ func suggest(required string, names []Probe) string {
 }
 
 // require finds the required probes that no site has. A site has the name that its own file gives it,
-// which list prints, and the one that the probe's definition has, in whatever file it is.
+// which list prints, and the one that the probe's definition has, in whatever file it is. Where notes are lost, it
+// is unknown which sites there were.
 func (s *Set) require() {
-	if len(s.opts.Require) == 0 {
+	if len(s.opts.Require) == 0 || s.lostNotes {
 		return
 	}
 	var names []Probe

@@ -44,7 +44,10 @@ func (c *fileChecker) notes() {
 	}
 	for _, fault := range faults {
 		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
-		c.scope.brokenNotes = true
+		c.scope.brokenNotes = c.set.applies(BrokenNote)
+	}
+	if c.hasLostNotes(len(notes) + len(faults)) {
+		c.scope.brokenNotes, c.set.lostNotes = true, true
 	}
 	c.noteSections(notes, len(faults) > 0)
 	c.noteAt = notesBySite(notes)
@@ -96,18 +99,30 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	}
 }
 
+// hasLostNotes reports whether an image has lost all its notes, which noteSections reports. That sites and
+// guards have no notes is no finding of its own then.
+func (c *fileChecker) hasLostNotes(notes int) bool {
+	return notes == 0 && !c.relocatable() && c.sectionNamed(stapsdt.BaseSection) != nil && c.set.applies(MissingNote)
+}
+
+// Whether images have notes for their records.
+const (
+	recordsWithNotes    = "records with notes"
+	recordsWithoutNotes = "records without notes"
+)
+
 // noteTraits notes whether an image has notes for its records, and finds objects for a Linux kernel
 // with notes.
 func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
-	if c.relocatable() || !slices.ContainsFunc(c.entries, isCall) {
+	if c.relocatable() || c.scope.brokenNotes || !slices.ContainsFunc(c.entries, isCall) {
 		return
 	}
-	value := "records without notes"
+	value := recordsWithoutNotes
 	if slices.ContainsFunc(c.entries, func(e linkerset.Entry) bool { return c.noteAt[e.Site] != nil }) {
-		value = "records with notes"
+		value = recordsWithNotes
 	}
 	c.trait(MixedNotes, "", value)
 }

@@ -5,7 +5,6 @@ package report
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,22 +18,17 @@ type Report struct {
 	Sites    int      // in these
 	Probes   int      // that have a site
 	Findings []check.Finding
-	Errors   []error  // why others could not be
-	Allowed  []string // rules that are not applied
+	Errors   []error // why others could not be
 
 	Directory string // the working directory, "" when not known
 	Checkout  string // that of the repository, where a CI service says so, or ""
 }
 
-// Add adds what a set has found, but for what is allowed.
+// Add adds what a set has found.
 func (r *Report) Add(set *check.Set) {
 	r.Files = append(r.Files, set.Files()...)
 	r.Sites, r.Probes = set.Sites()
-	for _, f := range set.Findings() {
-		if !slices.Contains(r.Allowed, f.Rule.Name) {
-			r.Findings = append(r.Findings, f)
-		}
-	}
+	r.Findings = append(r.Findings, set.Findings()...)
 	r.Errors = append(r.Errors, set.Errors()...)
 }
 
@@ -64,41 +58,48 @@ func (r *Report) checkedOut(name string) string {
 	return pathFrom(r.Checkout, name)
 }
 
-// sentence says what a finding is, with all that is known of its place but the
-// address.
-func (r *Report) sentence(f *check.Finding) string {
-	text := f.Where()
-	if f.Line != 0 {
-		line := fmt.Sprintf("%s:%d", r.path(f.Source), f.Line)
-		if text == "" {
-			text = line
-		} else {
-			text += " (" + line + ")"
-		}
+// sourceLine returns the line of a finding as file:line, "" if it is not known.
+func (r *Report) sourceLine(f *check.Finding) string {
+	if f.Line == 0 {
+		return ""
 	}
-	if text != "" {
-		text = "in " + text + ": "
-	}
-	if f.Probe != "" {
-		text += probeText(f.Probe) + ": "
-	}
-	return text + f.Message
+	return fmt.Sprintf("%s:%d", r.path(f.Source), f.Line)
 }
 
+// sentence returns what a finding says, behind the function and the probe.
+func sentence(f *check.Finding) string {
+	text := f.Message
+	if f.Probe != "" {
+		text = probeText(f.Probe) + ": " + text
+	}
+	if where := f.Where(); where != "" {
+		text = "in " + where + ": " + text
+	}
+	return text
+}
+
+// summary says what was checked, and what came of it: "no errors" stands there only if there are files, each was
+// checked, and nothing was found, not even a note.
 func (r *Report) summary() string {
-	found := "no errors"
-	errors, notes := r.Count(check.Error), r.Count(check.Note)
-	if errors > 0 {
-		found = message.Plural(errors, "error")
+	var results []string
+	if n := len(r.Errors); n > 0 {
+		results = append(results, message.Plural(n, "file")+" could not be checked")
 	}
-	if notes > 0 {
-		found += ", " + message.Plural(notes, "note")
+	if n := r.Count(check.Error); n > 0 {
+		results = append(results, message.Plural(n, "error"))
 	}
-	files := fmt.Sprintf("%s of %s in %s", message.Plural(r.Sites, "site"), message.Plural(r.Probes, "probe"), message.Plural(len(r.Files), "file"))
-	if len(r.Errors) > 0 {
-		files += fmt.Sprintf(", %d could not be checked", len(r.Errors))
+	if n := r.Count(check.Note); n > 0 {
+		results = append(results, message.Plural(n, "note"))
 	}
-	return files + ": " + found
+	switch {
+	case len(results) > 0:
+	case len(r.Files) == 0:
+		results = []string{"nothing was checked"}
+	default:
+		results = []string{"no errors"}
+	}
+	return fmt.Sprintf("%s of %s in %s: %s", message.Plural(r.Sites, "site"), message.Plural(r.Probes, "probe"),
+		message.Plural(len(r.Files), "file"), strings.Join(results, ", "))
 }
 
 // probeText returns a probe or a pattern of probes as lines name it: in quotes if it ends with a

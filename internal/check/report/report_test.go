@@ -48,7 +48,7 @@ func TestGitHub(t *testing.T) {
 	if want := len(check.Rules) + 2; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
-	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
+	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::a b/c,d:e%25.c:1: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"
 	expect.Equal(t, want, lines[0])
 	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
 	expect.Equal(t, "::error title=stub-address::no place", lines[2])
@@ -59,9 +59,46 @@ func TestGitHub(t *testing.T) {
 		}
 	}
 	expect.Equal(t, fmt.Sprintf(`::error title=sdtconvert::c.o: is%%0Aempty: 100%%25
-0 sites of 0 probes in 2 files, 1 could not be checked: %d errors, %d notes`, len(check.Rules)-notes, notes), strings.Join(lines[len(lines)-2:], "\n"))
+0 sites of 0 probes in 2 files: 1 file could not be checked, %d errors, %d notes`, len(check.Rules)-notes, notes), strings.Join(lines[len(lines)-2:], "\n"))
 	for i, rule := range check.Rules {
 		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
+	}
+}
+
+// Lines of text begin with the source line, as those of compilers do, or else with the file.
+func TestText(t *testing.T) {
+	var out bytes.Buffer
+	expect.OK(t, (text{}).Write(&out, sampleReport()))
+	lines := strings.Split(out.String(), "\n")
+	expect.Equal(t, "a b/c,d:e%.c:1: error: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100% of\\r\\nlines, or: some [not-converted]", lines[0])
+	expect.Equal(t, "dir/lib.a(b.o): .text+0x10: error: in f+0x4: p: 100% of\\r\\nlines, or: some [live-call]", lines[1])
+	expect.Equal(t, "error: no place [stub-address]", lines[2])
+	out.Reset()
+	expect.OK(t, (text{}).Write(&out, &Report{Findings: []check.Finding{{Rule: check.MissingProbe, Source: "/probes.txt", Line: 3, Probe: "a:::b", Message: "none"}}}))
+	expect.Contains(t, out.String(), "/probes.txt:3: error: a:::b: none [missing-probe]\n")
+}
+
+// The summary says "no errors" only of files that were all checked, with nothing found.
+func TestSummary(t *testing.T) {
+	bad, note := check.Finding{Rule: check.LiveCall}, check.Finding{Rule: check.StrayNote}
+	failed := errors.New("a.o: is empty")
+	for _, c := range []struct {
+		report Report
+		want   string
+	}{
+		{Report{Sites: 2, Probes: 1, Files: []string{"a.o"}}, "2 sites of 1 probe in 1 file: no errors"},
+		{Report{Files: []string{"a.o"}, Findings: []check.Finding{note, note}}, "0 sites of 0 probes in 1 file: 2 notes"},
+		{Report{Files: []string{"a.o"}, Findings: []check.Finding{note, bad}}, "0 sites of 0 probes in 1 file: 1 error, 1 note"},
+		{Report{Errors: []error{failed}}, "0 sites of 0 probes in 0 files: 1 file could not be checked"},
+		{Report{Files: []string{"a.o"}, Errors: []error{failed, failed}, Findings: []check.Finding{bad}}, "0 sites of 0 probes in 1 file: 2 files could not be checked, 1 error"},
+		{Report{}, "0 sites of 0 probes in 0 files: nothing was checked"},
+	} {
+		for _, f := range []Format{text{}, gitHub{}} {
+			var out bytes.Buffer
+			expect.OK(t, f.Write(&out, &c.report))
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			expect.Equal(t, c.want, lines[len(lines)-1])
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ var shownBlocks = map[string][]shownBlock{
 		{"    1 ", "cmd/sdtconvert/TestScripts", "output"},
 		{"{ \"version\": 1,", "cmd/sdtconvert/TestScripts", "output"},
 		{"{", "cmd/sdtconvert/TestScripts", "output"},
-		{"server.o:", "cmd/sdtconvert/TestScripts", "output"},
+		{"server.c:41:", "cmd/sdtconvert/TestScripts", "output"},
 		{"{ \"version\": 2,", "cmd/sdtconvert/TestScripts", "output"},
 		{"require sdtconvert", "TestPackages", ""},
 		{"o, err :=", "TestPackages", ""},
