@@ -153,7 +153,7 @@ func (f *flags) checkOptions(files []string) (o check.Options, format report.For
 const requireFlag = "--require"
 
 // maxProbeList is the size in MiB of the largest list of probes that is read.
-const maxProbeList = 1
+const maxProbeList = 4
 
 // readRequirements reads the values of --require: a probe each, or @FILE.
 func readRequirements(values []string) ([]check.Requirement, error) {
@@ -187,19 +187,24 @@ func requirement(text string) (check.Requirement, error) {
 		return check.Requirement{}, fmt.Errorf("%q names no probe; want provider:module:function:name", text)
 	}
 	t, err := listing.ParsePattern(text)
-	return check.Requirement{Text: text, Match: func(p check.Probe) bool {
+	return check.Requirement{Text: text, Name: t.LiteralName(), Match: func(p check.Probe, anywhere bool) bool {
+		if anywhere {
+			return listing.Pattern{Provider: t.Provider, Name: t.Name}.Match(p.Provider, "", "", p.Name)
+		}
 		return t.Match(p.Provider, p.Module, p.Function, p.Name)
 	}}, err
 }
 
 // readProbeList reads a list of probes, one a line. A # at the start of a line or behind a blank begins a
-// comment. An empty list is an error: nothing would be required by mistake.
+// comment, and a probe that is listed twice counts once. An empty list is an error: nothing would be required by
+// mistake.
 func readProbeList(name string) ([]check.Requirement, error) {
 	data, err := input.ReadAtMost(name, maxProbeList)
 	if err != nil {
 		return nil, err
 	}
 	var requirements []check.Requirement
+	seen := map[string]bool{}
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -213,6 +218,10 @@ func readProbeList(name string) ([]check.Requirement, error) {
 		case len(words) > 1:
 			return nil, fmt.Errorf("%s:%d: %d words; want one probe a line, provider:module:function:name", name, n, len(words))
 		}
+		if seen[words[0]] {
+			continue
+		}
+		seen[words[0]] = true
 		r, err := requirement(words[0])
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -22,7 +21,6 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
-	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -78,14 +76,6 @@ type Options struct {
 	// Warn is called with each fault of debug information and each empty archive, and Failed with each error that keeps a
 	// file from being checked, as soon as they are found. Both are required.
 	Warn, Failed func(error)
-}
-
-// Requirement is a probe that some site has to have.
-type Requirement struct {
-	Text  string // as the user has written it
-	Match func(Probe) bool
-	File  string // that it is from, "" for the command line
-	Line  int    // there, from 1
 }
 
 // Probe is the name of a probe, as listings show it.
@@ -226,55 +216,4 @@ func (s *Set) noProbes() {
 	s.findings = append(s.findings, Finding{
 		Rule: NoProbes, Message: "no file that was given has a site of a probe; give those with the tracepoints, or --allow no-probes", file: len(s.files),
 	})
-}
-
-// suggest returns what to add to the message about a required probe: the probe that was
-// probably meant. Names in listings have a dash for each __ of the source.
-func suggest(required string, names []Probe) string {
-	fields := strings.Split(required, ":")
-	var candidates []string
-	for _, name := range names {
-		parts := []string{name.Provider, name.Module, name.Function, name.Name}
-		for i := range parts {
-			if i < len(fields) && fields[i] == "" {
-				parts[i] = ""
-			}
-		}
-		candidates = append(candidates, strings.Join(parts, ":"))
-	}
-	dashed := strings.ReplaceAll(required, "__", "-")
-	if slices.Contains(candidates, dashed) {
-		return "; did you mean " + dashed + "?"
-	}
-	if near := message.Nearest(required, candidates); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
-
-// require finds the required probes that no site has. A site has the name that its own file gives it,
-// which list prints, and the one that the probe's definition has, in whatever file it is. Where notes are lost, it
-// is unknown which sites there were.
-func (s *Set) require() {
-	if len(s.opts.Require) == 0 || s.lostNotes {
-		return
-	}
-	var names []Probe
-	seen := map[Probe]bool{}
-	for _, site := range s.sites {
-		for _, name := range []Probe{site.link.nameOf(site), site.name} {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
-	}
-	for _, r := range s.opts.Require {
-		if !slices.ContainsFunc(names, r.Match) {
-			s.findings = append(s.findings, Finding{
-				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required: its tracepoint was removed, or its record was lost" + suggest(r.Text, names),
-				Source: r.File, Line: r.Line, file: len(s.files),
-			})
-		}
-	}
 }

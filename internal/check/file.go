@@ -68,6 +68,9 @@ func (c *fileChecker) check() error {
 	if c.code == nil || c.err != nil {
 		return c.err // without code it is not converted
 	}
+	if !c.relocatable() && len(c.Sections) == 0 {
+		s.opts.Warn(fmt.Errorf("%s: has no section headers, so its notes are not found; check it before they are removed", c.Name))
+	}
 	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
 	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
 	for _, apply := range []func(){

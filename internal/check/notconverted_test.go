@@ -168,6 +168,9 @@ func TestStrippedNotes(t *testing.T) {
 				b.clean("--allow=early-semaphore", "prog")
 				b.run(toolchains.LLVM("llvm-strip"), "-o", "stripped", "prog")
 				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=unanchored-site", "stripped"), "has .stapsdt.base and no note, so tracers find no site; link again")
+				b.run(toolchains.LLVM("llvm-objcopy"), "--strip-sections", "prog", "bare")
+				ran := tools.Command{Directory: b.directory}.Result(b, converter, "check", "bare", objects[0])
+				expect.Contains(b, ran.Stderr, "bare: has no section headers, so its notes are not found")
 				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.stapsdt.base", "prog", "unbased")
 				b.message(b.finds([]string{"broken-note unbased  "}, "--allow=early-semaphore", "unbased"), "without which gdb finds no probe")
 			}

@@ -165,6 +165,14 @@ func (t *Pattern) Compile() error {
 	return nil
 }
 
+// LiteralName returns the name of the probes that match a pattern, "" if they may have several.
+func (t Pattern) LiteralName() string {
+	if strings.ContainsAny(t.Name, "*?[\\\x00") {
+		return ""
+	}
+	return t.Name
+}
+
 // ParsePattern reads provider:module:function:name, and compiles it. As for
 // dtrace(1), parts on the left may be missing.
 func ParsePattern(s string) (Pattern, error) {

@@ -205,7 +205,7 @@ func checked(opts check.Options, names ...string) *Report {
 // checkChecked checks a file with all rules, and what comes of it.
 func checkChecked(t *testing.T, name string) {
 	t.Helper()
-	r := checked(check.Options{Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}}}, name)
+	r := checked(check.Options{Require: []check.Requirement{{Text: "x", Match: func(check.Probe, bool) bool { return false }}}}, name)
 	if len(r.Files)+len(r.Errors) == 0 {
 		t.Fatal("neither looked at nor an error")
 	}
