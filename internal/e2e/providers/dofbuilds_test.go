@@ -237,6 +237,13 @@ func TestDOFOfOtherObjects(t *testing.T) {
 			for _, linker := range toolchains.AMD64.Linkers() {
 				b.Must(t, linker.Path, "-shared", "-z", "notext", "--unresolved-symbols=ignore-all", "-o", "l.so", "a1.o", "a2.o", "p.o")
 				expect.Equal(t, want, b.missingDOF(t, "l.so"), "%s", linker.Name)
+				for _, strip := range []string{"-g", "-s"} { // DOF names functions where no symbol does
+					b.write(t, "names.txt", b.Must(t, converter, "list", "--names", "l.so"))
+					if out, _ := b.Try(converter, "check", "--require", "@names.txt", "l.so"); strings.Contains(out, "missing-probe") {
+						t.Errorf("%s: %s", linker.Name, out)
+					}
+					b.Must(t, "strip", strip, "l.so")
+				}
 			}
 		}
 		links([]string{"l.so a1"})
