@@ -168,8 +168,8 @@ func TestIDsOfMangledNames(t *testing.T) {
 	for i, want := range tools.Lines(t, "c++filt", symbols...) {
 		want = want[strings.LastIndex(want, "::")+1:]
 		want, _ = strings.CutPrefix(strings.TrimPrefix(want, ":"), "sdt_")
-		got := expect.Value(linkerset.NewProbes(named{names: symbols[i : i+1]}, "sdt_").IDs(image.Ref{}))(t)
-		expect.Equal(t, []string{want}, got, "%s", symbols[i])
+		got := expect.Value(linkerset.NewProbes(named{}, "sdt_").Lookup(image.Ref{Symbol: symbols[i], Undefined: true}))(t)
+		expect.Equal(t, want, got.ID, "%s", symbols[i])
 	}
 }
 

@@ -146,22 +146,3 @@ func DisplayName(name string) string { return strings.ReplaceAll(name, "__", "-"
 // perf takes no dash in a note, and SystemTap, which replaces those that it is asked for,
 // does not find one.
 func EncodeName(name string) string { return strings.ReplaceAll(name, "-", "__") }
-
-// IDs returns the ids of a probe object by all its names: two objects may stand at
-// one address.
-func (p *Probes) IDs(ref image.Ref) ([]string, error) {
-	names := []string{ref.Symbol}
-	if ref.Symbol == "" {
-		var err error
-		if names, err = p.im.SymbolsAt(ref.Addr); err != nil {
-			return nil, err
-		}
-	}
-	var ids []string
-	for _, name := range names {
-		if id := probeID(name, p.prefix); id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}

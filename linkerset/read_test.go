@@ -222,11 +222,7 @@ func readAll(in *failing.File, l linkerset.Layout) (all []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		ids, err := probes.IDs(e.Probe)
-		if err != nil {
-			return nil, err
-		}
-		add([]any{e, probe, ids})
+		add([]any{e, probe})
 	}
 	set, err := probes.Set()
 	if err != nil {

@@ -334,17 +334,3 @@ func (t *Table) From() Source {
 	}
 	return t.from
 }
-
-// Named returns the functions of the symbols whose names are wanted, by section and
-// start: all of them, aliases too. wanted is called with each raw name.
-func (t *Table) Named(wanted func(name string) bool) []Function {
-	var functions []Function
-	for i := range t.symbolSpans.entries {
-		e := &t.symbolSpans.entries[i]
-		raw := t.name(e)
-		if wanted(raw) {
-			functions = append(functions, t.function(e, t.symbolSpans.code[e.code].Section))
-		}
-	}
-	return functions
-}

@@ -38,12 +38,13 @@ type flags struct {
 	linker                        string // this and the next of ld
 	inPlace, noStubs, noUndefined bool
 
-	require, manifests, allowed     []string // this and the next of check
-	requireNotes                    bool
-	format, baseline, writeBaseline string
+	require, allowed []string // this and the next of check
+	requireNotes     bool
+	format           string
 
 	pid    int // this and the next of list and resolve
 	system bool
+	names  bool
 	probes listing.Pattern
 	shown  locate.Options
 }
@@ -73,9 +74,8 @@ func newFlags(c *command, set *pflag.FlagSet) *flags {
 		{"stapsdt", &f.stapsdt}, {"no-stapsdt", &f.noStapsdt}, {"dtrace", &f.patch.DTrace},
 		{"semaphores", &f.semaphores},
 		{"linker", &f.linker}, {"in-place", &f.inPlace}, {"no-stubs", &f.noStubs}, {"no-undefined-probes", &f.noUndefined},
-		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"manifest", &f.manifests},
-		{"baseline", &f.baseline}, {"write-baseline", &f.writeBaseline}, {"format", &f.format},
-		{"pid", &f.pid}, {"system", &f.system},
+		{"require", &f.require}, {"require-notes", &f.requireNotes}, {"allow", &f.allowed}, {"format", &f.format},
+		{"pid", &f.pid}, {"system", &f.system}, {"names", &f.names},
 		{"provider", &f.probes.Provider}, {"module", &f.probes.Module}, {"function", &f.probes.Function}, {"name", &f.probes.Name},
 	} {
 		if i := slices.IndexFunc(declared, func(o *option) bool { return o.name == v.name }); i >= 0 {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +29,11 @@ address, its symbol and its value, which is above 0 while it is.`}
 	listJSONOption = &option{name: "json",
 		help:   "print the listing, with all sites, in JSON",
 		manual: `Print the listing in JSON.`}
+	listNamesOption = &option{name: "names",
+		help: "print provider:module:function:name of each probe, sorted, and nothing else: for check --require @FILE",
+		manual: "Print {provider}:{module}:{function}:{name} of each probe, one a line, sorted, and nothing else.\n" +
+			`The lines are patterns for *check* --require @FILE: a part that is not known is empty,
+and a character that a pattern or a line cannot have is a question mark.`}
 	listPIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "list what is loaded in a process (Linux)",
 		manual: `List what is loaded in a running process, at the addresses of its memory, with the
@@ -62,7 +69,7 @@ var listCommand = &command{
 	text: `Lists the probes that objects, archives, linked images or a running process have
 records or notes of, each with the function that holds its sites, as dtrace -l does.`,
 	groups: []group{
-		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption, listSystemOption}},
+		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listNamesOption, listPIDOption, listSystemOption}},
 		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
 			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
 		}},
@@ -82,7 +89,7 @@ func (p *program) list(f *flags, args []string) (bool, error) {
 		return false, err
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, progress: p.newProgress()}
+	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, lines: map[string]bool{}, progress: p.newProgress()}
 	switch {
 	case f.pid != 0:
 		err = listing.Process(f.pid, o, out.print)
@@ -133,6 +140,8 @@ func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
 		err = usagef("no file is given")
 	case f.json && f.verbose:
 		err = usagef("--json and -v exclude each other")
+	case f.names && (f.json || f.verbose || f.shown.Demangle):
+		err = usagef("--names excludes -v, --json and --demangle")
 	case o.ProbePrefix == "":
 		err = usagef("the prefix of probe objects is empty")
 	case o.Inlines && !o.Lines:
@@ -172,11 +181,12 @@ func splitProbes(args []string) (patterns []listing.Pattern, files []string, err
 	return patterns, files, nil
 }
 
-// listPrinter prints listings as dtrace -l does, or as one JSON document.
+// listPrinter prints listings as dtrace -l does, as one JSON document, or as names.
 type listPrinter struct {
 	*flags
 	w, stderr io.Writer
 	listings  []*listing.Listing // for JSON
+	lines     map[string]bool    // for names
 	unread    []listing.Unread
 	progress  *progress
 	printed   int // probes
@@ -196,8 +206,14 @@ func (p *listPrinter) print(l *listing.Listing) {
 		p.printed++
 		probe.Number = p.printed
 	}
-	if p.json {
+	switch {
+	case p.json:
 		p.listings = append(p.listings, l)
+		return
+	case p.names:
+		for _, probe := range l.Probes {
+			p.lines[probe.Pattern()] = true
+		}
 		return
 	}
 	w := bufio.NewWriter(p.w)
@@ -279,6 +295,11 @@ func (p *listPrinter) close(err error) (bool, error) {
 		enc.SetIndent("", "  ")
 		p.err = errors.Join(p.err, enc.Encode(listing.Document{Version: listing.Version, Images: p.listings, Unread: p.unread}))
 	}
+	w := bufio.NewWriter(p.w)
+	for _, line := range slices.Sorted(maps.Keys(p.lines)) {
+		fmt.Fprintln(w, line)
+	}
+	p.err = errors.Join(p.err, w.Flush())
 	if p.printed == 0 && !p.failed && err == nil {
 		err = errors.New("no probe matches")
 	}

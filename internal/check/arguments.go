@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"sdtconvert/arch"
@@ -15,47 +14,75 @@ import (
 	"sdtconvert/patch"
 )
 
-// countedCall is what the debug information of a file says of the calls in it.
+// countedCall is what a file says of the arguments of a call.
 type countedCall struct {
 	args    int
-	finding Finding // at the first site
+	exact   bool    // of the site, and not of another call of the file
+	finding Finding // at the site
 }
 
-// prototypes notes with how many arguments a file calls its stubs. Debug
-// information that makes no sense is not a fault of the probes.
+// probeCall is a call of a probe's stub, or its site.
+type probeCall struct {
+	id string
+	at image.Addr
+}
+
+// prototypes notes with how many arguments a file calls its stubs, by its debug information. A number that no site
+// is known to have counts at the first one. Debug information that makes no sense is not a fault of the probes.
 func (c *fileChecker) prototypes() {
 	if !c.hasCalls || !c.read() || c.code.Lines() == nil {
 		return
 	}
 	names := c.set.opts.Names
-	prototypes, _ := c.code.Lines().Prototypes(names.IsStub, math.MaxInt)
-	for _, name := range slices.Sorted(maps.Keys(prototypes)) {
-		kind, id, _ := names.Match(name)
-		at, ok := c.firstSite[id]
-		if kind != arch.Probe || !ok {
-			continue
+	calls, _ := c.code.Lines().Calls(names.IsStub)
+	stubs := map[string][]string{} // by probe, sorted
+	for _, name := range calls.Functions() {
+		if kind, id, _ := names.Match(name); kind == arch.Probe {
+			stubs[id] = append(stubs[id], name)
 		}
-		for _, params := range prototypes[name] {
-			c.count(id, at, len(params))
+	}
+	attributed := map[idCount]bool{}
+	for _, call := range c.calls {
+		for _, name := range stubs[call.id] {
+			n, exact, ok := calls.Parameters(name, call.at.Section, call.at.Offset)
+			if key := (idCount{call.id, n}); ok && (exact || !attributed[key]) {
+				attributed[key] = true
+				c.count(call.id, call.at, n, exact)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(stubs)) {
+		for _, name := range stubs[id] {
+			for _, n := range calls.Numbers(name) {
+				if at, ok := c.firstSite[id]; ok && !attributed[idCount{id, n}] {
+					c.count(id, at, n, false)
+				}
+			}
 		}
 	}
 }
 
-// counted is a number of arguments that a file passes to a probe.
-type counted struct {
+// idCount is a number of arguments that a file passes to a probe.
+type idCount struct {
 	id   string
 	args int
 }
 
-// count records that a site of a probe has so many arguments. A number counts once in a file, at its
-// first site.
-func (c *fileChecker) count(id string, at image.Addr, args int) {
-	if c.counts[counted{id, args}] {
+// counted is a number of arguments that was noted of a site.
+type counted struct {
+	at image.Addr
+	idCount
+}
+
+// count records that a site of a probe, or if exact is false another call of the file, has so many arguments, once.
+func (c *fileChecker) count(id string, at image.Addr, args int, exact bool) {
+	key := counted{at, idCount{id, args}}
+	if c.counted[key] {
 		return
 	}
-	c.counts[counted{id, args}] = true
+	c.counted[key] = true
 	if f := c.finding(ArgumentMismatch, at, id, ""); c.err == nil {
-		c.scope.counts[id] = append(c.scope.counts[id], countedCall{args, f})
+		c.scope.counts[id] = append(c.scope.counts[id], countedCall{args, exact, f})
 	}
 }
 
@@ -106,7 +133,7 @@ func (c *fileChecker) operandsOfNops() {
 func (c *fileChecker) countOperands(e *linkerset.Entry, text string) {
 	if probe := c.probe(e.Probe); probe.ID != "" {
 		n, _ := usdt.Operands(text)
-		c.count(probe.ID, e.Site, n)
+		c.count(probe.ID, e.Site, n, true)
 	}
 }
 
@@ -134,8 +161,12 @@ func (l *link) mismatches() {
 				where = fmt.Sprintf("calls in %s have", calls[0].finding.File)
 			}
 			for _, call := range calls {
+				subject := "a call has"
+				if !call.exact {
+					subject = "one of the calls in this file has"
+				}
 				if call.args != want {
-					l.add(call.finding, ArgumentMismatch, "a call has %s, and %s %d", message.Plural(call.args, "argument"), where, want)
+					l.add(call.finding, ArgumentMismatch, "%s %s, and %s %d", subject, message.Plural(call.args, "argument"), where, want)
 				}
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -22,7 +21,6 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
-	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -47,11 +45,8 @@ type Finding struct {
 	Probe   string // the id, or else provider:::name; "" when it is of no probe
 	Message string
 
-	Ordinal int // among those that are alike in all that Fingerprint has, from 1
-
-	file      int // in the order of the set
-	at        image.Addr
-	directory string // Options.Directory
+	file int // in the order of the set
+	at   image.Addr
 }
 
 // Where shows the function of a finding, as symbol+offset; "" when there is none.
@@ -75,21 +70,12 @@ type Options struct {
 	Require     []Requirement
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
-	Manifest     *Manifest // nil when there is none to compare with
-	Directory    string    // from which fingerprints name files, "" for none
-	FollowThin   bool      // files outside of the directory of a thin archive
+	Allow        []string // names of rules that are not applied
+	FollowThin   bool     // files outside of the directory of a thin archive
 
-	// Warn is called with each fault of debug information, and Failed with each error that keeps a
+	// Warn is called with each fault of debug information and each empty archive, and Failed with each error that keeps a
 	// file from being checked, as soon as they are found. Both are required.
 	Warn, Failed func(error)
-}
-
-// Requirement is a probe that some site has to have.
-type Requirement struct {
-	Text  string // as the user has written it
-	Match func(Probe) bool
-	File  string // that it is from, "" for the command line
-	Line  int    // there, from 1
 }
 
 // Probe is the name of a probe, as listings show it.
@@ -105,6 +91,7 @@ type Set struct {
 	checked    []string    // files without an error, in their order
 	errors     []error
 	incomplete bool // a file could not be checked, or only in part
+	lostNotes  bool // an image has lost its notes, and with them sites that have no records
 }
 
 // abi is what files have in common that may be linked with each other.
@@ -114,23 +101,22 @@ type abi struct {
 }
 
 // New makes a set without files.
-func New(opts Options) *Set {
-	if opts.Manifest != nil {
-		opts.Manifest.sortCopies()
-	}
-	return &Set{opts: opts, links: map[abi]*link{}}
-}
+func New(opts Options) *Set { return &Set{opts: opts, links: map[abi]*link{}} }
 
 // Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is
 // incomplete, and the others are checked.
 func (s *Set) Add(path string) {
+	isEmpty := true
 	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin}, func(src *input.Source) error {
+		isEmpty = false
 		if err := s.source(src); err != nil {
 			s.fail(err)
 		}
 		return nil
 	}); err != nil {
 		s.fail(err)
+	} else if isEmpty {
+		s.opts.Warn(fmt.Errorf("%s: is an archive without members, so nothing of it was checked", path))
 	}
 }
 
@@ -189,19 +175,19 @@ func (s *Set) Findings() []Finding {
 		l.finish()
 	}
 	s.require()
-	s.reportManifest()
+	s.findings = slices.DeleteFunc(s.findings, func(f Finding) bool { return !s.applies(f.Rule) })
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
 			cmp.Compare(a.Section, b.Section), cmp.Compare(a.Address, b.Address),
 			cmp.Compare(a.Rule.Name, b.Rule.Name), cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Message, b.Message))
 	})
-	for i := range s.findings {
-		s.findings[i].directory = s.opts.Directory
-	}
-	number(s.findings)
 	return s.findings
 }
+
+// applies reports whether a rule is applied. The consequences of a finding are findings of their own where its
+// rule is not.
+func (s *Set) applies(r *Rule) bool { return !slices.Contains(s.opts.Allow, r.Name) }
 
 // probeSite is a site, and what its own file says of its probe.
 type probeSite struct {
@@ -224,58 +210,10 @@ func (s *Set) Sites() (sites, probes int) {
 // noProbes reports a run without any site, unless another finding or an error explains it.
 func (s *Set) noProbes() {
 	isError := func(f Finding) bool { return f.Rule.Severity == Error }
-	if len(s.sites) > 0 || s.incomplete || slices.ContainsFunc(s.findings, isError) {
+	if len(s.sites) > 0 || s.incomplete || !s.applies(NoProbes) || slices.ContainsFunc(s.findings, isError) {
 		return
 	}
 	s.findings = append(s.findings, Finding{
 		Rule: NoProbes, Message: "no file that was given has a site of a probe; give those with the tracepoints, or --allow no-probes", file: len(s.files),
 	})
-}
-
-// suggest returns what to add to the message about a required probe: the probe that was
-// probably meant. Names in listings have a dash for each __ of the source.
-func suggest(required string, names []Probe) string {
-	fields := strings.Split(required, ":")
-	var candidates []string
-	for _, name := range names {
-		parts := []string{name.Provider, name.Module, name.Function, name.Name}
-		for i := range parts {
-			if i < len(fields) && fields[i] == "" {
-				parts[i] = ""
-			}
-		}
-		candidates = append(candidates, strings.Join(parts, ":"))
-	}
-	dashed := strings.ReplaceAll(required, "__", "-")
-	if slices.Contains(candidates, dashed) {
-		return "; did you mean " + dashed + "?"
-	}
-	if near := message.Nearest(required, candidates); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
-
-// require finds the required probes that no site has. What the definition of a probe
-// says of its name counts, in whatever file it is.
-func (s *Set) require() {
-	if len(s.opts.Require) == 0 {
-		return
-	}
-	var names []Probe
-	seen := map[Probe]bool{}
-	for _, site := range s.sites {
-		if name := site.link.nameOf(site); !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	for _, r := range s.opts.Require {
-		if !slices.ContainsFunc(names, r.Match) {
-			s.findings = append(s.findings, Finding{
-				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required" + suggest(r.Text, names),
-				Source: r.File, Line: r.Line, file: len(s.files),
-			})
-		}
-	}
 }

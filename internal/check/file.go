@@ -29,11 +29,11 @@ type fileChecker struct {
 	states    *sitestate.Reader
 	entries   []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
-	noteSites  []*noteSite
-	noteAt     map[image.Addr]*stapnotes.Note // by what notes name
-	wantsNotes bool                           // each recorded probe call is to have a note
-	hasCalls   bool                           // of stubs, or records
-	counts     map[counted]bool
+	noteSites []*noteSite
+	noteAt    map[image.Addr]*stapnotes.Note // by what notes name
+	hasCalls  bool                           // of stubs, or records
+	counted   map[counted]bool
+	calls     []probeCall // that are recorded, or still live
 
 	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
@@ -55,9 +55,9 @@ func (c *fileChecker) begin() {
 	if c.relocatable() {
 		c.scope = c.link.scopeOf(allObjects)
 	}
-	c.liveSites, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
+	c.liveSites, c.firstSite, c.counted = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
 	if c.mentioned = c.namesContain(s.opts.Names.StubTexts()...); c.mentioned && c.relocatable() {
-		c.calls()
+		c.stubCalls()
 	}
 }
 
@@ -68,11 +68,14 @@ func (c *fileChecker) check() error {
 	if c.code == nil || c.err != nil {
 		return c.err // without code it is not converted
 	}
+	if !c.relocatable() && len(c.Sections) == 0 {
+		s.opts.Warn(fmt.Errorf("%s: has no section headers, so its notes are not found; check it before they are removed", c.Name))
+	}
 	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
 	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
 	for _, apply := range []func(){
 		c.definitions, c.records, c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
-		c.dofEdits, c.guardReads, c.compareManifest, c.linkedStubs, c.reportUnclear, c.prototypes,
+		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {
 			break

@@ -46,7 +46,7 @@ func TestCleanLayouts(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		for _, flags := range [][]string{{"--layout=relative"}, {"--layout=freebsd"}, {"--section=mine"}, {"--stapsdt"}, {"--drop-relocations"}} {
 			b.compiled()
-			b.write("m.json", b.output(append([]string{converter, "--layout=pairs", "--json", "fire.o", "define.o"}, flags...)...))
+			b.convert(append(flags, "fire.o", "define.o")...)
 			section := "--section="
 			if flags[0] == "--section=mine" {
 				section += "mine"
@@ -57,9 +57,9 @@ func TestCleanLayouts(t *testing.T) {
 					b.Skip(why)
 				}
 				b.link(l, "prog", "fire.o", "define.o", "-pie")
-				b.clean(section, "--manifest", "m.json", "prog")
+				b.clean(section, b.names(section, "prog"), "prog")
 				if flags[0] == "--stapsdt" {
-					b.lostNotes("m.json")
+					b.lostNotes()
 				}
 			})
 		}
@@ -319,7 +319,7 @@ func TestProbesOfImages(t *testing.T) {
 			}
 
 			b.link(l, "mismatch", "fire.o", "define.o", "three.o")
-			b.fingerprints([]string{"argument-mismatch mismatch - app___start 1"}, "mismatch")
+			b.finds([]string{"argument-mismatch mismatch three app___start"}, "mismatch")
 		})
 	})
 }

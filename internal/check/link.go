@@ -42,7 +42,7 @@ type scope struct {
 	liveCalls     map[string]bool          // probes with stubs that are still called
 	counts        map[string][]countedCall // of arguments
 	notes         map[string][]semaphore   // of each probe that has notes: what they name, each once
-	brokenNotes   bool                     // notes that cannot be read, so which sites have none is unknown
+	brokenNotes   bool                     // notes are lost or cannot be read, so which sites had none is unknown
 
 	guards      map[string][]semaphore // that is-enabled tests load, and that no conversion has named
 	guardReads  []semaphore            // that code reads; the finding is at the first read
@@ -111,7 +111,7 @@ func (l *link) finish() {
 	l.duplicates()
 	l.mismatches()
 	l.mixed()
-	l.lostDOF()
+	l.missingDOF()
 	for file, s := range l.scopes {
 		l.disagreements(s)
 		if !l.unconverted[file] {
@@ -281,6 +281,12 @@ func (l *link) mixed() {
 	}
 	for subject, traits := range bySubject {
 		slices.SortFunc(traits, func(a, b trait) int {
+			switch recordsWithNotes { // the other images lack something, however many they are
+			case a.value:
+				return -1
+			case b.value:
+				return 1
+			}
 			return cmp.Or(cmp.Compare(len(l.traits[b]), len(l.traits[a])), cmp.Compare(l.traits[a][0], l.traits[b][0]), cmp.Compare(a.value, b.value))
 		})
 		label := ""

@@ -250,6 +250,9 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) {
 		}
 	}
 	s.stubSite(id, at)
+	if kind, _, _ := s.set.opts.Names.Match(f.names[0]); kind == arch.Probe && len(f.names) == 1 {
+		s.fileChecker.calls = append(s.fileChecker.calls, probeCall{id, at})
+	}
 	s.liveSites[at] = true
 	s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }

@@ -179,15 +179,13 @@ func (b *build) link(l toolchains.Linker, out string, words ...string) {
 
 // finding is what tests compare of a finding.
 type finding struct {
-	Rule, Severity, File, Section, Address, Function, Source, Probe, Message, Fingerprint string
-	Line                                                                                  int
+	Rule, Severity, File, Section, Address, Function, Source, Probe, Message string
+	Line                                                                     int
 }
 
 type report struct {
 	Findings []finding
 	Errors   []string
-	Gone     []string
-	Known    int
 }
 
 // check runs sdtconvert check, whose exit status has to be right.
@@ -215,10 +213,10 @@ func (b *build) finds(want []string, words ...string) []finding {
 	return b.compare(want, func(f finding) string { return fmt.Sprintf("%s %s %s %s", f.Rule, f.File, f.Function, f.Probe) }, words...)
 }
 
-// fingerprints checks which findings there are, by what a baseline has of them.
-func (b *build) fingerprints(want []string, words ...string) {
+// findsProbes is finds without the function, which is that of the first site: linkers order sites.
+func (b *build) findsProbes(want []string, words ...string) {
 	b.Helper()
-	b.compare(want, func(f finding) string { return f.Fingerprint }, words...)
+	b.compare(want, func(f finding) string { return f.Rule + " " + f.File + " " + f.Probe }, words...)
 }
 
 func (b *build) compare(want []string, text func(finding) string, words ...string) []finding {
@@ -247,6 +245,24 @@ func (b *build) message(found []finding, part string) {
 func (b *build) clean(words ...string) {
 	b.Helper()
 	b.finds([]string{}, words...)
+}
+
+// defines reports whether a file has a symbol.
+func (b *build) defines(name, symbol string) bool {
+	b.Helper()
+	for _, line := range strings.Split(b.output(b.machine.Tool("nm"), name), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
+			return true
+		}
+	}
+	return false
+}
+
+// names writes the names of the probes of files into names.txt, and returns the flag that requires them.
+func (b *build) names(files ...string) string {
+	b.Helper()
+	b.write("names.txt", b.output(append([]string{converter, "list", "--names"}, files...)...))
+	return "--require=@names.txt"
 }
 
 // output runs a tool in the directory, and returns its standard output.

@@ -44,7 +44,10 @@ func (c *fileChecker) notes() {
 	}
 	for _, fault := range faults {
 		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
-		c.scope.brokenNotes = true
+		c.scope.brokenNotes = c.set.applies(BrokenNote)
+	}
+	if c.hasLostNotes(len(notes) + len(faults)) {
+		c.scope.brokenNotes, c.set.lostNotes = true, true
 	}
 	c.noteSections(notes, len(faults) > 0)
 	c.noteAt = notesBySite(notes)
@@ -96,18 +99,30 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	}
 }
 
+// hasLostNotes reports whether an image has lost all its notes, which noteSections reports. That sites and
+// guards have no notes is no finding of its own then.
+func (c *fileChecker) hasLostNotes(notes int) bool {
+	return notes == 0 && !c.relocatable() && c.sectionNamed(stapsdt.BaseSection) != nil && c.set.applies(MissingNote)
+}
+
+// Whether images have notes for their records.
+const (
+	recordsWithNotes    = "records with notes"
+	recordsWithoutNotes = "records without notes"
+)
+
 // noteTraits notes whether an image has notes for its records, and finds objects for a Linux kernel
 // with notes.
 func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
-	if c.relocatable() || !slices.ContainsFunc(c.entries, isCall) {
+	if c.relocatable() || c.scope.brokenNotes || !slices.ContainsFunc(c.entries, isCall) {
 		return
 	}
-	value := "records without notes"
+	value := recordsWithoutNotes
 	if slices.ContainsFunc(c.entries, func(e linkerset.Entry) bool { return c.noteAt[e.Site] != nil }) {
-		value = "records with notes"
+		value = recordsWithNotes
 	}
 	c.trait(MixedNotes, "", value)
 }
@@ -209,14 +224,14 @@ func (c *fileChecker) missingNotes() {
 	if c.scope.brokenNotes {
 		return
 	}
-	c.wantsNotes = c.set.opts.RequireNotes
-	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
+	wanted := c.set.opts.RequireNotes
+	if wanted && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}
 	for e := range c.callEntries() {
-		c.wantsNotes = c.wantsNotes || c.noteAt[e.Site] != nil
+		wanted = wanted || c.noteAt[e.Site] != nil
 	}
-	if !c.wantsNotes {
+	if !wanted {
 		return
 	}
 	advice := linkAgain
@@ -239,15 +254,6 @@ func (c *fileChecker) missingNotes() {
 type noteSite struct {
 	at    image.Addr
 	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
-}
-
-// ids returns the ids of the probes.
-func (s *noteSite) ids() []string {
-	ids := make([]string, len(s.notes))
-	for i, n := range s.notes {
-		ids[i] = n.ID()
-	}
-	return ids
 }
 
 // findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some

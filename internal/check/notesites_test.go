@@ -172,42 +172,12 @@ note first
 	})
 }
 
-// The manifest lists the sites of objects that nothing has to be converted in, and check
-// which of them have come into the image.
+// The manifest of a conversion has the sites of objects that nothing has to be converted in.
 func TestManifestOfNotes(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.sells("-ffunction-sections")
-		b.manifest("m.json", "sell.o", "main.o")
+		b.write("m.json", b.output(converter, "--layout=pairs", "--json", "sell.o", "main.o"))
 		b.checkNotes("m.json")
-		b.clean("--manifest", "m.json", "sell.o", "main.o")
-		b.compile("lost.o", "sell.c", "-I.", "-ffunction-sections", "-DNO_PROBES")
-		b.eachLinker(func(b *build, l toolchains.Linker) {
-			b.link(l, "prog", "sell.o", "main.o")
-			b.clean("--manifest", "m.json", "prog")
-			if l.Family != "mold" { // -r fails an assertion there, of weak symbols that are hidden
-				b.link(l, "all.o", "sell.o", "main.o", "-r", "-nostdlib")
-				b.clean("--manifest", "m.json", "all.o")
-			}
-			if l.Family != "gold" {
-				b.link(l, "prog", "sell.o", "main.o", "-Wl,--gc-sections")
-				want := []string{}
-				if !b.defines("prog", "dead") {
-					want = append(want, "dropped-site sell.o dead shop___dead")
-				}
-				b.finds(want, "--manifest", "m.json", "prog")
-			}
-			b.link(l, "prog", "lost.o", "main.o")
-			for _, f := range b.finds([]string{"lost-site prog sell shop___sold"}, "--manifest", "m.json", "prog") {
-				if !strings.HasPrefix(f.Message, "the call of sell.o at .text.sell+0x") || !strings.HasSuffix(f.Message, " has no note") ||
-					f.Function != "sell" || !strings.HasSuffix(f.Source, "/sell.c") || f.Line != 11 {
-					b.Errorf("%+v", f)
-				}
-			}
-			b.link(l, "prog", "sell.o", "main.o")
-			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog")
-			b.finds([]string{"lost-site prog dead shop___dead", "lost-site prog sell shop___order__placed", "lost-site prog sell shop___sold", "missing-note prog  "},
-				"--manifest", "m.json", "--allow=dead-guard", "prog")
-		})
 	})
 }
 
@@ -245,11 +215,9 @@ func TestNotesOfRecords(t *testing.T) {
 		if m := b.output("cat", "m.json"); strings.Contains(m, `"note"`) || strings.Count(m, `"noted": true`) != 4 {
 			b.Errorf("the recorded sites have a note each, and are not sites of notes: %s", m)
 		}
-		b.clean("--manifest", "m.json", "--require", "app:::start", "--require-notes", "fire.o", "define.o")
+		b.clean("--require", "app:::start", "--require-notes", "fire.o", "define.o")
 		b.compile("define.o", "define.c")
 		b.convert("define.o")
-		lost := []string{"missing-note define.o stop app___stop"}
-		b.finds(lost, "--manifest", "m.json", "--allow=mixed-flags", "fire.o", "define.o")
-		b.finds(lost, "--require-notes", "--allow=mixed-flags", "fire.o", "define.o")
+		b.finds([]string{"missing-note define.o stop app___stop"}, "--require-notes", "--allow=mixed-flags", "fire.o", "define.o")
 	})
 }

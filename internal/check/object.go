@@ -15,9 +15,9 @@ import (
 	"sdtconvert/patch"
 )
 
-// calls checks the references to stubs in an object: each is a call that is
+// stubCalls checks the references to stubs in an object: each is a call that is
 // still to be converted, or what cannot be.
-func (c *fileChecker) calls() {
+func (c *fileChecker) stubCalls() {
 	opts := &c.set.opts
 	scan, err := patch.Find(c.Object.Object, c.Machine, opts.Names)
 	if c.fail(err) {
@@ -36,7 +36,7 @@ func (c *fileChecker) calls() {
 		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
-			c.count(site.Stub.ID, at, n)
+			c.count(site.Stub.ID, at, n, true)
 		}
 		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
 		c.use(site.Stub, objects, at)
@@ -62,6 +62,9 @@ func describeSite(stub *patch.Stub, form arch.Form) string {
 func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) {
 	if c.stubSite(stub.ID, at); c.err != nil {
 		return
+	}
+	if stub.Kind == arch.Probe {
+		c.calls = append(c.calls, probeCall{stub.ID, at})
 	}
 	if objects.Local(stub) {
 		c.scope.usedIDs[stub.ID] = true
@@ -98,7 +101,7 @@ func (c *fileChecker) dofEdits() {
 		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(LostSite, at, e.Stub.ID, ""), e.Function, e.Alias})
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, at, e.Stub.ID, ""), e.Function, e.Alias})
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
@@ -115,13 +118,21 @@ func (c *fileChecker) dofFunctions() {
 	}))
 }
 
-// lostDOF finds the sites in objects that no DOF of the link names.
-func (l *link) lostDOF() {
+// missingDOF finds the sites in objects that no DOF of the link names.
+func (l *link) missingDOF() {
 	for i := range l.dofSites {
 		if e := &l.dofSites[i]; !l.dofReferences[e.alias] && !l.dofReferences[e.function] {
-			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
+			l.add(e.finding, MissingDOF, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}
+}
+
+// dofFunction returns the function of a site: by a symbol, or else as the DOF names it.
+func (c *fileChecker) dofFunction(at image.Addr, described string) string {
+	if place := c.function(at); place.Known() && !place.NoSymbol {
+		return place.Function
+	}
+	return described
 }
 
 // dofImage records the sites that the DOF of an image describes, and finds the functions that have
@@ -138,7 +149,7 @@ func (c *fileChecker) dofImage() {
 		for _, s := range p.Sites {
 			siteAddrs = append(siteAddrs, s.Addr.Offset)
 			if !recorded[s.Addr] {
-				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, p.Function)
+				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, c.dofFunction(s.Addr, p.Function))
 			}
 		}
 	}
@@ -151,7 +162,7 @@ func (c *fileChecker) dofImage() {
 			continue
 		}
 		if next, _ := slices.BinarySearch(siteAddrs, s.Value); next == len(siteAddrs) || siteAddrs[next]-s.Value >= s.Size {
-			c.add(LostSite, image.Addr{Offset: s.Value}, "",
+			c.add(MissingDOF, image.Addr{Offset: s.Value}, "",
 				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestRefusedCall(t *testing.T) {
 func TestUndefinedProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.fingerprints([]string{"undefined-probe fire.o - app___start 1"}, "fire.o")
+		b.findsProbes([]string{"undefined-probe fire.o app___start"}, "fire.o")
 		b.convert("stubs", "-o", "stubs.o", "fire.o")
 		b.clean("fire.o", "stubs.o")
 	})
@@ -117,10 +118,10 @@ func TestProbeOfLibrary(t *testing.T) {
 		b.eachLinker(func(b *build, l toolchains.Linker) {
 			b.link(l, "libdefine.so", "-shared", "define.o")
 			b.clean("fire.o", "libdefine.so")
-			b.fingerprints([]string{"undefined-probe relative.o - app___start 1"}, "relative.o", "libdefine.so")
+			b.findsProbes([]string{"undefined-probe relative.o app___start"}, "relative.o", "libdefine.so")
 			b.link(l, "prog", "fire.o", "libdefine.so", "-Wl,-rpath,$ORIGIN")
 			b.clean("prog", "libdefine.so")
-			b.fingerprints([]string{"unresolved-probe prog - app___start 1"}, "prog")
+			b.findsProbes([]string{"unresolved-probe prog app___start"}, "prog")
 		})
 	})
 }
@@ -180,6 +181,67 @@ func TestArgumentMismatch(t *testing.T) {
 		b.finds(append(want, "live-call three.o three app___start"), "fire.o", "define.o", "three.o")
 		b.convert("three.o")
 		b.finds(want, "fire.o", "define.o", "three.o")
+	})
+}
+
+// wrongArguments has several calls with too many arguments; the compiler inlines none of them.
+const wrongArguments = `#include "program.h"
+SDT_PROVIDER_DEFINE(many);
+SDT_PROBE_DEFINE1(many, , , put, "int");
+C void one(int n) { SDT_PROBE1(many, , , put, n); }
+C void twice(int n)
+{
+	SDT_PROBE2(many, , , put, n, n);
+	SDT_PROBE1(many, , , put, n);
+	SDT_PROBE4(many, , , put, n, 3, 4, 5);
+}
+C int more(int n)
+{
+	SDT_PROBE3(many, , , put, n, n + 1, 2);
+	if (n > 7)
+		SDT_PROBE2(many, , , put, 4, 5);
+	return n;
+}
+C void right(int n) { SDT_PROBE1(many, , , put, n + 1); }
+int main(int argc, char **argv) { (void)argv; one(argc); twice(argc); right(more(argc)); }
+`
+
+// Every call with a wrong number of arguments is a finding, and no other call.
+func TestEveryArgumentMismatch(t *testing.T) {
+	want := []string{"argument-mismatch more 2", "argument-mismatch more 3", "argument-mismatch twice 2", "argument-mismatch twice 4"}
+	eachToolchain(t, func(b *build) {
+		b.write("many.c", wrongArguments)
+		flags := [][]string{{"-O2"}, {"-O0"}, {"-USDT_CALLS"}, {"-USDT_CALLS", "-g1"}}
+		if b.cc == toolchains.Clang { // which describes one of the calls
+			flags = flags[2:]
+		} else if b.cxx { // nor has GCC declarations in blocks
+			flags = slices.Delete(flags, 1, 2)
+		}
+		if b.machine == toolchains.ARM || b.machine == toolchains.I386 { // where there are calls
+			flags = slices.DeleteFunc(flags, func(f []string) bool { return f[0] == "-USDT_CALLS" })
+		}
+		for _, f := range flags {
+			b.compile("many.o", "many.c", f...)
+			mismatches := func(file string) {
+				b.Helper()
+				b.compare(want, func(f finding) string {
+					var n int
+					if _, err := fmt.Sscanf(f.Message, "a call has %d arguments, and the definition in ", &n); err != nil {
+						b.Error(f.Message)
+					}
+					return fmt.Sprintf("%s %s %d", f.Rule, strings.NewReplacer("_Z5twicei", "twice", "_Z4morei", "more").Replace(f.Function), n)
+				}, "--allow=live-call", file)
+			}
+			mismatches("many.o")
+			b.convert("--stapsdt", "many.o")
+			mismatches("many.o")
+			b.eachLinker(func(b *build, l toolchains.Linker) {
+				b.link(l, "prog", "many.o")
+				mismatches("prog")
+				b.link(l, "prog", "many.o", "-pie")
+				mismatches("prog")
+			})
+		}
 	})
 }
 

@@ -86,6 +86,7 @@ func (c *fileChecker) record(i int) {
 	c.scope.recordProviders[linkerset.EncodeName(probe.Provider)] = true
 	if e.Kind == arch.Probe {
 		c.scope.recordedCalls[noteID(probe)] = true
+		c.calls = append(c.calls, probeCall{probe.ID, e.Site})
 	}
 	if !place.Known() {
 		c.add(UnanchoredSite, e.Site, id, "no function holds this site")

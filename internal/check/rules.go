@@ -8,20 +8,13 @@ const (
 	Note  Severity = "note" // worth knowing, and as it should be
 )
 
-// Rule is one kind of finding. Its name is stable: baselines and command lines
-// have it.
+// Rule is one kind of finding. Its name is stable: command lines have it.
 type Rule struct {
 	Name     string
 	Severity Severity
 	Summary  string // one line
 	Cause    string
 	Cure     string
-}
-
-// once recognises the rules whose findings are said once for a probe and file, at the
-// first site.
-func (r *Rule) once() bool {
-	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch || r == UnreadArgument
 }
 
 // The rules.
@@ -120,18 +113,15 @@ var (
 	EarlySemaphore = &Rule{"early-semaphore", Note, "what tracers add before the program starts is lost",
 		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
 		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
+	MissingDOF = &Rule{"missing-dof", Error, "dtrace -G has disabled a site, and nothing tells the kernel of it",
+		"dtrace -G was run again for other objects, and its output, which tells the kernel of those alone, took the place of the first.",
+		"Run -G once, for all objects of the link."}
 	NoProbes = &Rule{"no-probes", Error, "no file has a site of a probe",
 		"The files are others than those with the tracepoints, or these were not compiled, or have lost all that tells of them.",
 		"Give the files that have the tracepoints, or --allow no-probes."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
-		"The tracepoints were removed, were not compiled, or are in a file that was not given.",
-		"Put the tracepoint back, or do not require the probe."}
-	LostSite = &Rule{"lost-site", Error, "a site of the manifest is not in the image, though its function is",
-		"Records were dropped, or the function was linked from an object that was not converted. Or dtrace -G was run again for other objects, and its output tells the kernel of those alone.",
-		"Link the converted objects, and keep their sections of records."}
-	DroppedSite = &Rule{"dropped-site", Note, "the function of a site of the manifest is not in the image",
-		"The linker has found no use of it, or kept another copy; or the source has no function of that name any more.",
-		"Nothing is wrong if the linker has dropped it. Require the probes that have to be there."}
+		"The tracepoints were removed, were not compiled, or are in a file that was not given; or their records were lost.",
+		"Put the tracepoint back, link what was converted, or do not require the probe."}
 )
 
 // Rules are all rules, in the order of the manual.
@@ -141,7 +131,7 @@ var Rules = []*Rule{
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
 	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
-	NoProbes, MissingProbe, LostSite, DroppedSite,
+	MissingDOF, NoProbes, MissingProbe,
 }
 
 // RuleNamed finds a rule, nil for none.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
@@ -130,6 +132,25 @@ func glob(part, s string) bool {
 	return ok && err == nil
 }
 
+// Pattern returns the text of a pattern that matches the name, in one word: ParsePattern reads it, and
+// check --require. A part that is not known is empty. A character that means something else in a pattern or
+// in a list of patterns becomes a question mark, which matches any one.
+func (p *Probe) Pattern() string {
+	parts := []string{p.Provider, p.Module, p.Function, p.Name}
+	for i, part := range parts {
+		if part == "-" { // message.OrDash
+			part = ""
+		}
+		parts[i] = strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`:*?[\#`, r) || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+				return '?'
+			}
+			return r
+		}, part)
+	}
+	return strings.Join(parts, ":")
+}
+
 // Compile writes the globs of dtrace(1) as path.Match has them, where [^...] is
 // a class of what does not match. An error says which part is none.
 func (t *Pattern) Compile() error {
@@ -142,6 +163,14 @@ func (t *Pattern) Compile() error {
 		*part = compiled
 	}
 	return nil
+}
+
+// LiteralName returns the name of the probes that match a pattern, "" if they may have several.
+func (t Pattern) LiteralName() string {
+	if strings.ContainsAny(t.Name, "*?[\\\x00") {
+		return ""
+	}
+	return t.Name
 }
 
 // ParsePattern reads provider:module:function:name, and compiles it. As for

@@ -2,14 +2,11 @@ package manifest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
@@ -53,15 +50,8 @@ func written(t *testing.T, all []*manifest.Object) []byte {
 	return text.Bytes()
 }
 
-func read(t *testing.T, text []byte) (all []*manifest.Object) {
-	t.Helper()
-	expect.OK(t, manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }))
-	return all
-}
-
-// What is written is read again, whole, and of several manifests one behind the other
-// too.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// The writer, which keeps no object, writes what encoding/json writes of the whole document.
+func TestWriter(t *testing.T) {
 	tools.Long(t)
 	all := described(t)
 	sites, code, records, functions, sources, refused := 0, 0, 0, 0, 0, 0
@@ -86,18 +76,12 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("no object has a %s", what)
 		}
 	}
-	text := written(t, all)
-	same := cmpopts.IgnoreUnexported(manifest.Site{})
-	if diff := cmp.Diff(all, read(t, text), same, cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
-	twice := slices.Clone(all)
-	for _, o := range all {
-		again := *o
-		again.Document = 1
-		twice = append(twice, &again)
-	}
-	if diff := cmp.Diff(twice, read(t, append(text, text...)), same, cmpopts.EquateEmpty()); diff != "" {
+	document := struct {
+		Version int                `json:"version"`
+		Objects []*manifest.Object `json:"objects"`
+	}{manifest.Version, all}
+	want := expect.Value(json.MarshalIndent(document, "", "  "))(t)
+	if diff := cmp.Diff(string(want)+"\n", string(written(t, all))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -105,23 +89,6 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 func TestManifestOfNothing(t *testing.T) {
 	text := written(t, nil)
 	expect.Equal(t, "{\n  \"version\": 1,\n  \"objects\": []\n}\n", string(text))
-	if all := read(t, text); len(all) != 0 {
-		t.Errorf("%d objects", len(all))
-	}
-}
-
-func TestWhatIsNoManifest(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                             "is not a manifest: it is empty",
-		"[]":                           "is not a manifest: array at byte 1 is not one of its values",
-		`{"version": 2, "objects":[]}`: "is not a manifest of version 1, as convert --json prints it",
-		`{"version": 1}`:               "is not a manifest of version 1, as convert --json prints it",
-		`{"version": 1, "objects":`:    "is not a manifest: unexpected EOF",
-		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is not a manifest: encoding/hex: odd length hex string",
-	} {
-		err := manifest.Read(strings.NewReader(text), func(*manifest.Object) {})
-		expect.Equal(t, want, fmt.Sprint(err), "%q", text)
-	}
 }
 
 // fullAfter is a disk that is full after so many bytes.
@@ -148,33 +115,5 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		if err := w.Close(); !errors.Is(err, errFull) {
 			t.Errorf("%d of %d bytes: %v", room, size, err)
 		}
-	}
-}
-
-// What is read of a manifest is one object after the other. What makes no sense is refused
-// with its place, unknown fields are skipped, and null stands for what is missing.
-func TestRead(t *testing.T) {
-	const site = `{"kind":"call","state":"live","probe":"a___b","x":[{"y":1}]}`
-	for _, c := range []struct{ text, want string }{
-		{`{"version":1,"x":{"y":[1,{}]},"objects":[{"file":"a.o","sites":[` + site + `,` + site + `],"errors":null},{"file":"b.o","sites":null}]}`, "a.o 2, b.o 0"},
-		{`{"Version":1,"OBJECTS":[]} {"version":1,"objects":[{"file":"a.o"}]}`, "a.o 0"},
-		{`{"version":1,"objects":[{}]}`, "is not a manifest: the object before byte 26 has no file"},
-		{`{"version":1,"objects":[{"file":"a.o","sites":[{}]}]}`, "is not a manifest: the site before byte 49 has no kind or state"},
-		{`{"version":1,"objects":null}`, "is not a manifest of version 1, as convert --json prints it"},
-		{`{"version":2,"objects":[]}`, "is not a manifest of version 1, as convert --json prints it"},
-		{`{"version":1,"objects":[`, "is not a manifest: unexpected EOF"},
-		{`{"version":1,"objects":"x"}`, "is not a manifest: string at byte 26 is not one of its values"},
-		{`[1]`, "is not a manifest: array at byte 1 is not one of its values"},
-		{"", "is not a manifest: it is empty"},
-	} {
-		var all []string
-		err := manifest.Read(strings.NewReader(c.text), func(o *manifest.Object) {
-			all = append(all, fmt.Sprintf("%s %d", o.File, len(o.Sites)))
-		})
-		got := strings.Join(all, ", ")
-		if err != nil {
-			got = err.Error()
-		}
-		expect.Equal(t, c.want, got, "%s", c.text)
 	}
 }

@@ -24,7 +24,6 @@ var formats = []struct {
 }{
 	{"text", text{}},
 	{"json", jsonFormat{}},
-	{"sarif", sarif{}},
 	{"github", gitHub{}},
 }
 

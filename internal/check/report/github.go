@@ -20,26 +20,22 @@ func (gitHub) Write(out io.Writer, r *Report) error {
 		if f.Rule.Severity == check.Note {
 			command = "notice"
 		}
-		message := r.sentence(f)
+		message := sentence(f)
 		switch {
 		case f.Line != 0:
 			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.checkedOut(f.Source)), f.Line)
 		case f.File != "":
-			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.checkedOut(f.Path())))
+			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.checkedOut(fileOf(f.File))))
 		}
-		if f.Place != "" {
-			message = f.Place + ": " + message
-		}
-		if f.File != "" {
-			message = f.File + ": " + message
+		for _, word := range []string{f.Place, f.File, r.sourceLine(f)} { // logs show no properties
+			if word != "" {
+				message = word + ": " + message
+			}
 		}
 		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, properties, gitHubProperty(f.Rule.Name), gitHubData(message))
 	}
 	for _, err := range r.Errors {
 		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(err.Error()))
-	}
-	for _, key := range r.Gone {
-		fmt.Fprintf(w, "::notice title=baseline::%s\n", gitHubData(goneMessage(key)))
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()

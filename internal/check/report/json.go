@@ -9,7 +9,7 @@ import (
 
 // jsonVersion counts the incompatible changes of the JSON that docs/output.md
 // describes.
-const jsonVersion = 1
+const jsonVersion = 2
 
 // jsonFormat is one document.
 type jsonFormat struct{}
@@ -20,8 +20,6 @@ type jsonReport struct {
 	Sites    int           `json:"sites"`
 	Probes   int           `json:"probes"`
 	Findings []jsonFinding `json:"findings"`
-	Known    int           `json:"known"`
-	Gone     []string      `json:"gone"`
 	Errors   []string      `json:"errors"`
 }
 
@@ -39,17 +37,16 @@ type jsonFinding struct {
 	Line           int            `json:"line,omitempty"`
 	Probe          string         `json:"probe,omitempty"`
 	Message        string         `json:"message"`
-	Fingerprint    string         `json:"fingerprint"`
 }
 
 func (jsonFormat) Write(w io.Writer, r *Report) error {
-	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Sites: r.Sites, Probes: r.Probes, Findings: []jsonFinding{}, Known: r.KnownCount, Gone: append([]string{}, r.Gone...), Errors: []string{}}
+	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Sites: r.Sites, Probes: r.Probes, Findings: []jsonFinding{}, Errors: []string{}}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		j := jsonFinding{
 			Rule: f.Rule.Name, Severity: f.Rule.Severity, File: f.File, Section: f.Section,
 			Function: f.Function, FunctionOffset: f.FunctionOffset, Symbol: f.Symbol, Unsized: f.Unsized, Line: f.Line,
-			Probe: f.Probe, Message: f.Message, Fingerprint: f.Fingerprint(),
+			Probe: f.Probe, Message: f.Message,
 		}
 		if f.Place != "" {
 			j.Address = fmt.Sprintf("%#x", f.Address)

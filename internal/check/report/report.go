@@ -1,11 +1,10 @@
 // Package report writes what checks have found: for people, for other programs and
-// for CI services. It keeps the baselines, too, of what is known.
+// for CI services.
 package report
 
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,30 +14,21 @@ import (
 
 // Report is what a check has found.
 type Report struct {
-	Given      []string // files of the command line
-	Files      []string // that were checked
-	Sites      int      // in these
-	Probes     int      // that have a site
-	Findings   []check.Finding
-	Errors     []error  // why others could not be
-	KnownCount int      // findings that the baseline has
-	Gone       []string // fingerprints that only the baseline has, sorted
-	Allowed    []string // rules that are not applied
+	Files    []string // that were checked
+	Sites    int      // in these
+	Probes   int      // that have a site
+	Findings []check.Finding
+	Errors   []error // why others could not be
 
 	Directory string // the working directory, "" when not known
 	Checkout  string // that of the repository, where a CI service says so, or ""
-	Release   string // of the program
 }
 
-// Add adds what a set has found, but for what is allowed.
+// Add adds what a set has found.
 func (r *Report) Add(set *check.Set) {
 	r.Files = append(r.Files, set.Files()...)
 	r.Sites, r.Probes = set.Sites()
-	for _, f := range set.Findings() {
-		if !slices.Contains(r.Allowed, f.Rule.Name) {
-			r.Findings = append(r.Findings, f)
-		}
-	}
+	r.Findings = append(r.Findings, set.Findings()...)
 	r.Errors = append(r.Errors, set.Errors()...)
 }
 
@@ -54,7 +44,7 @@ func (r *Report) Count(s check.Severity) int {
 }
 
 // path returns how a file is shown: from the working directory on, if it lies in there.
-func (r *Report) path(name string) string { return check.PathFrom(r.Directory, name) }
+func (r *Report) path(name string) string { return pathFrom(r.Directory, name) }
 
 // checkedOut returns how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
@@ -65,50 +55,52 @@ func (r *Report) checkedOut(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.Directory, name)
 	}
-	return check.PathFrom(r.Checkout, name)
+	return pathFrom(r.Checkout, name)
 }
 
-// sentence says what a finding is, with all that is known of its place but the
-// address.
-func (r *Report) sentence(f *check.Finding) string {
-	text := f.Where()
-	if f.Line != 0 {
-		line := fmt.Sprintf("%s:%d", r.path(f.Source), f.Line)
-		if text == "" {
-			text = line
-		} else {
-			text += " (" + line + ")"
-		}
+// sourceLine returns the line of a finding as file:line, "" if it is not known.
+func (r *Report) sourceLine(f *check.Finding) string {
+	if f.Line == 0 {
+		return ""
 	}
-	if text != "" {
-		text = "in " + text + ": "
-	}
+	return fmt.Sprintf("%s:%d", r.path(f.Source), f.Line)
+}
+
+// sentence returns what a finding says, behind the function and the probe.
+func sentence(f *check.Finding) string {
+	text := f.Message
 	if f.Probe != "" {
-		text += probeText(f.Probe) + ": "
+		text = probeText(f.Probe) + ": " + text
 	}
-	return text + f.Message
+	if where := f.Where(); where != "" {
+		text = "in " + where + ": " + text
+	}
+	return text
 }
 
+// summary says what was checked, and what came of it: "no errors" stands there only if there are files, each was
+// checked, and nothing was found, not even a note.
 func (r *Report) summary() string {
-	found := "no errors"
-	errors, notes := r.Count(check.Error), r.Count(check.Note)
-	if errors > 0 {
-		found = message.Plural(errors, "error")
+	var results []string
+	if n := len(r.Errors); n > 0 {
+		results = append(results, message.Plural(n, "file")+" could not be checked")
 	}
-	if notes > 0 {
-		found += ", " + message.Plural(notes, "note")
+	if n := r.Count(check.Error); n > 0 {
+		results = append(results, message.Plural(n, "error"))
 	}
-	files := fmt.Sprintf("%s of %s in %s", message.Plural(r.Sites, "site"), message.Plural(r.Probes, "probe"), message.Plural(len(r.Files), "file"))
-	if len(r.Errors) > 0 {
-		files += fmt.Sprintf(", %d could not be checked", len(r.Errors))
+	if n := r.Count(check.Note); n > 0 {
+		results = append(results, message.Plural(n, "note"))
 	}
-	if r.KnownCount > 0 {
-		found += fmt.Sprintf(", %d more in the baseline", r.KnownCount)
+	switch {
+	case len(results) > 0:
+	case len(r.Files) == 0:
+		results = []string{"nothing was checked"}
+	default:
+		results = []string{"no errors"}
 	}
-	return files + ": " + found
+	return fmt.Sprintf("%s of %s in %s: %s", message.Plural(r.Sites, "site"), message.Plural(r.Probes, "probe"),
+		message.Plural(len(r.Files), "file"), strings.Join(results, ", "))
 }
-
-func goneMessage(key string) string { return key + " is gone; --write-baseline writes what is left" }
 
 // probeText returns a probe or a pattern of probes as lines name it: in quotes if it ends with a
 // colon, which would not end there otherwise.

@@ -224,6 +224,9 @@ func FuzzLines(f *testing.F) {
 		}
 		_, err = table.Prototypes(func(string) bool { return true }, math.MaxInt)
 		check(t, table, err)
+		calls, err := table.Calls(func(string) bool { return true })
+		check(t, table, err)
+		probeCalls(calls)
 		check(t, table, table.Err())
 	})
 }
@@ -255,6 +258,9 @@ func FuzzDWARF(f *testing.F) {
 		probe(t, table, 0, imageCode-16, 16)
 		_, err = table.Prototypes(func(string) bool { return true }, math.MaxInt)
 		check(t, table, err)
+		calls, err := table.Calls(func(string) bool { return true })
+		check(t, table, err)
+		probeCalls(calls)
 		check(t, table, table.Err())
 	})
 }
@@ -266,6 +272,17 @@ func check(t *testing.T, table *lines.Table, err error) {
 	}
 	if err != nil && !strings.HasPrefix(err.Error(), "a.o: debug information: ") {
 		t.Fatalf("the error is %q", err)
+	}
+}
+
+// probeCalls asks for the calls of each function, at a few places.
+func probeCalls(calls *lines.Calls) {
+	for _, name := range calls.Functions() {
+		calls.Numbers(name)
+		for at := range uint64(64) {
+			calls.Parameters(name, 0, at)
+			calls.Parameters(name, 1, at)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -209,6 +210,7 @@ type unit struct {
 	lines    uint64 // offset in .debug_line
 	dir      string // DW_AT_comp_dir
 	language int64  // DW_LANG_*
+	gnu      bool   // of GCC
 	cost     entryCost
 
 	scopes *scopes // once they were asked for
@@ -265,6 +267,8 @@ func (t *Table) readUnit(h header) error {
 	u.lines, u.hasLines = uint64(lines), ok
 	u.dir, _ = e.Val(dwarf.AttrCompDir).(string)
 	u.language, _ = e.Val(dwarf.AttrLanguage).(int64)
+	producer, _ := e.Val(dwarf.AttrProducer).(string)
+	u.gnu = strings.HasPrefix(producer, "GNU ")
 	err = t.place(&u, e)
 	t.units = append(t.units, u)
 	return err

@@ -45,7 +45,6 @@ var shownBlocks = map[string][]shownBlock{
 		{"cmake_minimum_required", "internal/check/TestRecipes", ""},
 		{"on: push", "internal/check/TestRecipes", ""},
 		{"probes:", "internal/check/TestRecipes", ""},
-		{"live-call queue.o", "cmd/sdtconvert/TestScripts", "a line of a file"},
 	},
 	"docs/cost.md":   {{"const int enabled", "TestFragments", ""}},
 	"docs/design.md": {{"path", "", "a diagram"}},
@@ -99,8 +98,8 @@ var shownBlocks = map[string][]shownBlock{
 		{"    1 ", "cmd/sdtconvert/TestScripts", "output"},
 		{"{ \"version\": 1,", "cmd/sdtconvert/TestScripts", "output"},
 		{"{", "cmd/sdtconvert/TestScripts", "output"},
-		{"server.o:", "cmd/sdtconvert/TestScripts", "output"},
-		{"{ \"version\": 1,", "cmd/sdtconvert/TestScripts", "output"},
+		{"server.c:41:", "cmd/sdtconvert/TestScripts", "output"},
+		{"{ \"version\": 2,", "cmd/sdtconvert/TestScripts", "output"},
 		{"require sdtconvert", "TestPackages", ""},
 		{"o, err :=", "TestPackages", ""},
 	},
@@ -244,7 +243,7 @@ var blockCases = []struct {
 	{
 		page: "docs/check.md", has: "build/libstore.so", files: map[string]string{"shop.c": shop, "store.c": store, "probes.txt": "store:::put\nshop:::placed\n"},
 		script: "mkdir build\ngcc -B$LINKERS -shared -fPIC -o build/libstore.so store.c\ngcc -B$LINKERS -o build/shop shop.c\nBLOCK\n" +
-			"! sdtconvert check --require shop:::sent build/shop\nFIRST LIST\ntest \"$(cat probes.txt)\" = shop:::placed",
+			"! sdtconvert check --require shop:::sent build/shop\nFIRST LIST\ntest \"$(cat probes.txt)\" = shop:shop:main:placed",
 	},
 	{
 		page: "docs/providers.md", has: "export PATH=", files: map[string]string{"Makefile": "shop.h: shop.d\n\t$(DTRACE) -h -s shop.d\n", "shop.d": "provider shop { probe sent(int); };\n"},
@@ -267,7 +266,7 @@ var blockCases = []struct {
 var promptOrComment = regexp.MustCompile(`(?m)^ *[$#] | {2,}# .*$|^\./Configure .*\n`)
 
 // firstList is the line of docs/check.md that makes a list of probes.
-var firstList = regexp.MustCompile("(?m)^`(sdtconvert list build/shop [^`]*)` makes")
+var firstList = regexp.MustCompile("(?m)^`(sdtconvert list --names build/shop [^`]*)` prints")
 
 func TestBlocks(t *testing.T) {
 	tools.Need(t, "cc", "gcc", "readelf")

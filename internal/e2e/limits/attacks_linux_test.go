@@ -342,28 +342,17 @@ func numbered(head, line, tail string) func(n int) []byte {
 	}
 }
 
-var manifestReaders = []string{"check --manifest FILE tiny.o"}
-var baselineReaders = []string{"check --baseline FILE tiny.o"}
+var listReaders = []string{"check --require @FILE tiny.o"}
 var responseReaders = []string{"inspect @FILE", "ld --linker true -- @FILE", "provider -h -s shop.d @FILE"}
 var providerReaders = []string{"provider -h -s FILE -o OUT", "provider -G -s FILE -o OUT", "provider -h -x stubs -s FILE -o OUT", "provider -G --target x86_64-freebsd -x lazyload -s FILE -o OUT tiny.o"}
 var scriptReaders = []string{"ld --linker true -- -o OUT FILE", "ld --linker true -- -o OUT -T FILE"}
 
-const objectHead = `{"version":1,"objects":[{"file":"a.o","status":"converted","sites":[`
-
 var textAttacks = []attack{
-	{"manifest-objects", repeat(`{"version":1,"objects":[`, "{},", "{}]}"), manifestReaders},
-	{"manifest-sites", repeat(objectHead, "{},", "{}]}]}"), manifestReaders},
-	{"manifest-short", repeat(objectHead, `{"kind":"a","state":"b","record":{}},`, `{"kind":"a","state":"b"}]}]}`), manifestReaders},
-	{"manifest-named", numbered(objectHead, `{"section":".text","function":"f%x","state":"live","probe":"a___b","kind":"call","record":{}},`, `{"kind":"a","state":"b"}]}]}`), manifestReaders},
-	{"manifest-deep", repeat(`{"version":1,"objects":`, "[", ""), manifestReaders},
-	{"manifest-unknown", repeat(`{"version":1,"x":[`, "[],", "[]]}"), manifestReaders},
-	{"manifest-string", repeat(`{"version":1,"objects":[{"file":"`, "x", `"}]}`), manifestReaders},
-	{"manifest-many", repeat("", `{"version":1,"objects":[]}`, ""), manifestReaders},
-	{"manifest-space", repeat("", " ", ""), manifestReaders},
-	{"baseline-lines", numbered("", "%x\n", ""), baselineReaders},
-	{"baseline-empty", repeat("", "\n", ""), baselineReaders},
-	{"baseline-line", repeat("", "x", ""), baselineReaders},
-	{"baseline-comments", repeat("", "# x\n", ""), baselineReaders},
+	{"list-lines", numbered("", "%x\n", ""), listReaders},
+	{"list-empty", repeat("", "\n", ""), listReaders},
+	{"list-line", repeat("", "x", ""), listReaders},
+	{"list-stars", repeat("", "*", ""), listReaders},
+	{"list-comments", repeat("", "# x\n", ""), listReaders},
 	{"response-words", repeat("", "a ", ""), responseReaders},
 	{"response-word", repeat("", "a", ""), responseReaders},
 	{"response-self", repeat("", "@in ", ""), responseReaders},

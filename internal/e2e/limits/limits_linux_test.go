@@ -39,7 +39,7 @@ const (
 // bounds are what commands may take, as docs/limits.md says: memory in times the size of
 // the file, besides base.
 var bounds = map[string]int64{
-	"convert": 100, "inspect": 120, "list": 100, "check": 150, "stubs": 150, "sites": 100, "provider": 220, "resolve": 100, "ld": 300,
+	"convert": 100, "inspect": 120, "list": 100, "check": 150, "check --require": 250, "stubs": 150, "sites": 100, "provider": 220, "resolve": 100, "ld": 300,
 }
 
 const (
@@ -122,7 +122,11 @@ func (a *attack) write(t *testing.T, directory string, n int) int64 {
 func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 	t.Helper()
 	args := strings.Fields(strings.NewReplacer("FILE", "file", "OUT", "out").Replace(command))
-	most := base + bounds[args[0]]*size
+	bound := bounds[args[0]]
+	if flagged, ok := bounds[args[0]+" "+args[1]]; ok {
+		bound = flagged
+	}
+	most := base + bound*size
 	c := measure(t, directory, args, most)
 	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {

@@ -195,15 +195,15 @@ func (b build) compileFor(t *testing.T, triplet, object, text string) {
 	b.Must(t, clang, "--target="+triplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
-// lostSites returns the findings of check about lost sites, by file and function.
-func (b build) lostSites(t *testing.T, files ...string) (lost []string) {
+// missingDOF returns the findings of check about sites without DOF, by file and function.
+func (b build) missingDOF(t *testing.T, files ...string) (lost []string) {
 	t.Helper()
 	out, _ := b.Try(converter, append([]string{"check"}, files...)...)
 	if !strings.Contains(out, " sites of ") && !strings.Contains(out, " site of ") {
 		t.Fatal(out)
 	}
 	for line := range strings.Lines(out) {
-		if m := regexp.MustCompile(`^([^:]+): .* error: in (\w+)\+.*\[lost-site\]$`).FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+		if m := regexp.MustCompile(`^([^:]+): .* error: in (\w+)\+.*\[missing-dof\]$`).FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			lost = append(lost, m[1]+" "+m[2])
 		} else if strings.Contains(line, "error: ") {
 			t.Errorf("%q: %s", files, line)
@@ -223,7 +223,7 @@ func TestDOFOfOtherObjects(t *testing.T) {
 			b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", name+".o")
 		}
 		want := []string{"a1.o a1", "a1.o a1", "a1.o a1"}
-		expect.Equal(t, want, b.lostSites(t, "a1.o", "a2.o", "p.o"), "%q", stubs)
+		expect.Equal(t, want, b.missingDOF(t, "a1.o", "a2.o", "p.o"), "%q", stubs)
 		for _, file := range []string{"a1.o", "a2.o"} {
 			out := b.Must(t, converter, "inspect", file)
 			if strings.Count(out, "disabled") != 3 || strings.Count(out, "dtrace  -G: $dtrace") != 3 {
@@ -236,14 +236,21 @@ func TestDOFOfOtherObjects(t *testing.T) {
 		links := func(want []string) {
 			for _, linker := range toolchains.AMD64.Linkers() {
 				b.Must(t, linker.Path, "-shared", "-z", "notext", "--unresolved-symbols=ignore-all", "-o", "l.so", "a1.o", "a2.o", "p.o")
-				expect.Equal(t, want, b.lostSites(t, "l.so"), "%s", linker.Name)
+				expect.Equal(t, want, b.missingDOF(t, "l.so"), "%s", linker.Name)
+				for _, strip := range []string{"-g", "-s"} { // DOF names functions where no symbol does
+					b.write(t, "names.txt", b.Must(t, converter, "list", "--names", "l.so"))
+					if out, _ := b.Try(converter, "check", "--require", "@names.txt", "l.so"); strings.Contains(out, "missing-probe") {
+						t.Errorf("%s: %s", linker.Name, out)
+					}
+					b.Must(t, "strip", strip, "l.so")
+				}
 			}
 		}
 		links([]string{"l.so a1"})
 		b.Must(t, "ld", "-r", "-o", "r.o", "a1.o", "a2.o", "p.o")
-		expect.Equal(t, []string{"r.o a1", "r.o a1", "r.o a1"}, b.lostSites(t, "r.o"))
+		expect.Equal(t, []string{"r.o a1", "r.o a1", "r.o a1"}, b.missingDOF(t, "r.o"))
 		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a1.o", "a2.o")
-		if lost := b.lostSites(t, "a1.o", "a2.o", "p.o"); lost != nil {
+		if lost := b.missingDOF(t, "a1.o", "a2.o", "p.o"); lost != nil {
 			t.Errorf("%q", lost)
 		}
 		links(nil)
@@ -255,8 +262,8 @@ func TestDOFOfARM64Tests(t *testing.T) {
 	b := dofBuild(t)
 	b.compileFor(t, "aarch64-unknown-freebsd14.0", "a.o", "int tests(void) { return SHOP_SENT_ENABLED(); }\nvoid fires(void) { SHOP_SENT(1); }\n")
 	b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a.o")
-	if lost := b.lostSites(t, "a.o", "p.o"); lost != nil {
+	if lost := b.missingDOF(t, "a.o", "p.o"); lost != nil {
 		t.Errorf("%q", lost)
 	}
-	expect.Equal(t, []string{"a.o fires"}, b.lostSites(t, "a.o"))
+	expect.Equal(t, []string{"a.o fires"}, b.missingDOF(t, "a.o"))
 }

@@ -149,7 +149,6 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 	ask(with("check", names, "app.o")...)
 	ask(with("", slices.Concat(names, flags), "-n", "-v", "app.o")...)
 	ask(with("", slices.Concat(names, flags), "--json", "-o", "converted.o", "app.o")...)
-	f.keep("sites.json", all[len(all)-1].text)
 	ask(with("", slices.Concat(names, flags), "-v", "converted.o")...)
 	ask(with("inspect", slices.Concat(names, layout), "converted.o")...)
 	ask(with("list", names, "-v", "converted.o")...)
@@ -177,9 +176,9 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 		ask(with("check", names, "--format=json", file)...)
 		ask(with("check", names, "--require", "shop:::placed", "--require", "shop:::lost", file)...)
 	}
-	ask(with("check", names, "--manifest", "sites.json", "program")...)
-	ask(with("check", names, "--write-baseline", "baseline", "program")...)
-	ask(with("check", names, "--baseline", "baseline", "program")...)
+	ask(with("list", names, "--names", "program")...)
+	f.keep("names.txt", all[len(all)-1].text)
+	ask(with("check", names, "--require", "@names.txt", "program")...)
 	ask(slices.Concat([]string{"ld"}, names, flags, []string{"--", "-r", "-o", "linked.o", "app.o"})...)
 	ask(with("list", names, "-v", "linked.o")...)
 	return all
