@@ -77,17 +77,21 @@ func (c *fileChecker) notes() {
 }
 
 // noteSections finds an image that has lost one of the two sections that notes make. The base
-// is loaded, and the notes are not: tools that strip files tell them apart.
+// is loaded, and the notes are not: tools that strip files tell them apart. Linkers other than GNU ld
+// collect the base, because only notes refer to it in others' macros; the notes then have 0 for its address.
 func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	if c.relocatable() {
 		return
 	}
-	lacksBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	removedBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	collectedBase := func(n stapnotes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
 	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
 	case hasBase && len(notes) == 0 && !broken:
 		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
-	case !hasBase && slices.ContainsFunc(notes, lacksBase):
+	case !hasBase && slices.ContainsFunc(notes, removedBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
+	case !hasBase && slices.ContainsFunc(notes, collectedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", stapsdt.BaseSection, stapsdt.BaseSymbol)
 	case hasBase:
 		otherBase := func(n stapnotes.Note) bool { return n.Base != notes[0].Base }
 		if i := slices.IndexFunc(notes, otherBase); i > 0 {

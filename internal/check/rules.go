@@ -94,8 +94,8 @@ var (
 		"Notes and semaphores are for tracers of user space. Its guards read semaphores that no kernel raises.",
 		"Convert with --layout pairs."}
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
-		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
-		"Link the notes as they were made."}
+		"A tool has cut .note.stapsdt off, or has written over it; or the linker has collected .stapsdt.base. Tracers stop there, or find no probe in the file.",
+		"Link the notes as they were made, and with -Wl,-u,_.stapsdt.base where the linker collects garbage (--gc-sections)."}
 	StrayNote = &Rule{"stray-note", Note, "a note names an address that is not code",
 		"A tool has written over the note or moved the code. Tracers list a probe that is never reached.",
 		"Link the notes as they were made, and move code with prelink alone."}
