@@ -12,7 +12,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
@@ -114,30 +113,6 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 		value = "records with notes"
 	}
 	c.trait(MixedNotes, "", value)
-}
-
-// unreadArguments finds the operands of notes that some tracer does not read, the first of each
-// probe.
-func (c *fileChecker) unreadArguments(notes []stapnotes.Note) {
-	unread := c.Machine.Traits().Arguments.Unread
-	if unread == nil {
-		return
-	}
-	reported := map[string]bool{}
-	for i := range notes {
-		n := &notes[i]
-		if n.Site.Undefined || reported[n.ID()] {
-			continue
-		}
-		for _, operand := range usdt.Split(n.Args) {
-			_, place, _ := strings.Cut(operand, "@")
-			if tracer := unread(place); tracer != "" {
-				reported[n.ID()] = true
-				c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand)
-				break
-			}
-		}
-	}
 }
 
 // withoutFile returns the text of a fault without its file, which a finding has anyhow.

@@ -100,7 +100,7 @@ var (
 		"A tool has written over the note or moved the code. Tracers list a probe that is never reached.",
 		"Link the notes as they were made, and move code with prelink alone."}
 	UnreadArgument = &Rule{"unread-argument", Note, "a tracer does not read an argument of a note",
-		"The compiler has named a register, or an address, in a way that the tracer does not know: gdb has no name for %r8b.",
+		"The argument is a structure, a floating-point number or a 128-bit integer, or the compiler has named its register or address in a way that the tracer does not know: with a symbol, or with an index.",
 		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
