@@ -122,10 +122,19 @@ template <class T> passed<T> pass(T); /* no function of its own: in the name of 
 #define _sdtp_memory : "memory"
 #define _sdtp_registers
 /* %n is the one form of a bare number that all compilers know on all machines: its negative. */
+#define _sdtp_text(place) "\t.ascii \"@" place "\"\n"
+#if defined(__arm__) && defined(__clang__) /* which writes numbers of registers that tracers know by names, and each address in one */
+#define _sdtp_at(n) \
+	"\t.ifc " _sdtp_place(n) ",[r11]\n" _sdtp_text("[fp]") "\t.else\n" \
+	"\t.ifc " _sdtp_place(n) ",[r12]\n" _sdtp_text("[ip]") "\t.else\n" \
+	_sdtp_text(_sdtp_place(n)) "\t.endif\n\t.endif\n"
+#else
+#define _sdtp_at(n) _sdtp_text(_sdtp_place(n))
+#endif
 #define _sdtp_op(n, x) [t##n] "n" (-_sdtp_int(_sdtp_told(x))), [a##n] _sdtp_in (_sdtp_value(n, x))
 #define _sdtp_arg(n) \
 	"\t.if %n[t" #n "]&0x8000\n\t.byte 45\n\t.endif\n" \
-	"\t.byte 48+(%n[t" #n "]&15)\n\t.ascii \"@" _sdtp_place(n) "\"\n"
+	"\t.byte 48+(%n[t" #n "]&15)\n" _sdtp_at(n)
 #define _sdtp_next "\t.byte 32\n"
 
 #ifdef __LP64__

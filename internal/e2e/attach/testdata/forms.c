@@ -1,11 +1,20 @@
 /*
- * Arguments of each kind, in SystemTap's macros: what compilers write as operands for them is
- * different with each machine, compiler and option. It is compiled many times, so -DNAME=... is the provider, and the name
- * of the function. The name of a probe has the value of its argument.
+ * Arguments of each kind, for what compilers write as their operands. It is compiled many times: -DNAME=... is the
+ * function, and the macros are SystemTap's, or with -DSDT those of sdt.h, or with -DHEADER those of a provider file.
+ * The name of a probe has the value of its last argument.
  */
+#ifdef SDT
+#include <sdt.h>
+#define FIRE(name, x) DTRACE_PROBE1(name, int, x)
+#define PROBE(value, x) FIRE(forms___v##value, x)
+#elif defined(HEADER)
+#include "forms.h"
+#define PROBE(value, x) FORMS_V##value(x)
+#else
 #include <sys/sdt.h>
+#define PROBE(value, x) STAP_PROBE1(forms, v##value, x)
+#endif
 
-#define PROBE(value, x) STAP_PROBE1(NAME, v##value, x)
 #define GLUE(a, b) a##b
 #define PASTE(a, b) GLUE(a, b)
 #define GLOBAL(name) PASTE(NAME, name)
@@ -107,6 +116,32 @@ static void __attribute__((noinline)) registers(int a, signed char b, long c, in
 	PROBE(45, e + f + g + h + i + j + k + l + m + n - 320);
 }
 
+#ifdef HEADER
+struct large { long first, second, third; };
+struct small { short half, other; };
+union eight { double real; char bytes[8]; };
+
+static void __attribute__((noinline)) others(struct large l, struct small s, union eight u, float f, double d, long double e, int last)
+{
+	struct large none = { 50, 0, 0 };
+
+	FORMS_P50(none);
+	FORMS_P51(l);
+	FORMS_V53(s, u, f, d, e, l, last);
+	FORMS_V1069547520(f);
+	FORMS_V4612811918334230528(d);
+	FORMS_V4612811918334230528(u);
+#ifdef __SIZEOF_INT128__
+	{
+		__int128 wide = 54;
+
+		FORMS_V54(wide, wide + last, last + 1);
+		FORMS_P55((wide + 1) | ((wide + 1) << 64));
+	}
+#endif
+}
+#endif
+
 void NAME(void)
 {
 	struct item value = { 21, 22, 23, 24, 25, 26 };
@@ -125,4 +160,14 @@ void NAME(void)
 	words(&word - 3, i);
 	structures(value, &item, array + 4);
 	registers(31, 32, 33, 34);
+#ifdef HEADER
+	{
+		struct large l = { 51, 0, 0 };
+		struct small s = { 1, 2 };
+		union eight u;
+
+		u.real = 2.5;
+		others(l, s, u, 1.5f, 2.5, 3.5L, 53);
+	}
+#endif
 }
