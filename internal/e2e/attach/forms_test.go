@@ -34,8 +34,9 @@ func TestOperandForms(t *testing.T) {
 			m.Need(t)
 			f := &forms{T: t, machine: m, directory: t.TempDir()}
 			// "g" is what sys/sdt.h recommends for many arguments.
-			theirs := f.link("theirs", append(f.compile("-idirafter", systemTap), f.compile("-idirafter", systemTap, "-DSTAP_SDT_ARG_CONSTRAINT=g")...))
-			ours := f.link("ours", append(f.convert(f.compile("-DSDT", "-I"+include)), f.compile("-DHEADER", "-I"+header)...))
+			theirs := f.link("theirs", append(f.compile(m.CC, "-idirafter", systemTap), f.compile(m.CC, "-idirafter", systemTap, "-DSTAP_SDT_ARG_CONSTRAINT=g")...))
+			converted := f.convert(append(f.compile(m.CC, "-DSDT", "-I"+include), f.compile(m.CXX, "-xc++", "-DSDT", "-I"+include)...))
+			ours := f.link("ours", slices.Concat(converted, f.compile(m.CC, "-DHEADER", "-I"+header), f.compile(m.CXX, "-xc++", "-DHEADER", "-I"+header)))
 			f.readsUnlessReported(theirs)
 			f.readsUnlessReported(ours)
 			if out := tools.Must(t, converter, "check", "--allow=early-semaphore", ours); finding.MatchString(out) {
@@ -55,20 +56,23 @@ type forms struct {
 
 // compile compiles the source with each compiler, at each level, with and without PIC, and with names of variables where
 // gcc prefers that of their section.
-func (f *forms) compile(flags ...string) (objects []string) {
+func (f *forms) compile(language func(toolchains.Compiler) []string, flags ...string) (objects []string) {
 	f.Helper()
-	commands := [][]string{f.machine.CC(toolchains.GCC), f.machine.CC(toolchains.Clang)}
-	tools.Need(f.T, toolchains.Clang.Name)
+	commands := [][]string{language(toolchains.GCC), language(toolchains.Clang)}
+	tools.Need(f.T, toolchains.Clang.Name, toolchains.Clang.CXX)
 	switch f.machine {
 	case toolchains.ARM: // where gcc's choice is Thumb
-		commands = append(commands, append(f.machine.CC(toolchains.GCC), "-marm"))
+		commands = append(commands, append(language(toolchains.GCC), "-marm"))
 	case toolchains.PPC64:
 		commands[1] = append(commands[1], "-mabi=elfv1")
 	}
 	for _, command := range commands {
 		for _, level := range []string{"-O0", "-O1", "-O2"} {
+			if level == "-O1" && slices.Contains(flags, "-xc++") {
+				continue
+			}
 			for _, mode := range []string{"-fno-pic", "-fPIC", "-fno-section-anchors"} {
-				if mode == "-fno-section-anchors" && (command[0] == toolchains.Clang.Name || level == "-O0") {
+				if mode == "-fno-section-anchors" && (strings.HasPrefix(command[0], "clang") || level == "-O0") {
 					continue
 				}
 				function := fmt.Sprintf("forms%d", len(f.functions))
@@ -108,7 +112,7 @@ func (f *forms) link(name string, objects []string) (program string) {
 }
 
 // readEach has gdb go from site to site, and print of each its address and the last argument of the note: its value, or,
-// of a probe whose name begins with a p, the word that it leads to.
+// of a probe whose name does not begin with a v, the word that it leads to.
 const readEach = `python
 while True:
 	try:
@@ -130,7 +134,7 @@ end
 // ofFunction is what in operands is different with each function.
 var ofFunction = regexp.MustCompile(`\bforms\d+_`)
 
-// readsUnlessReported has gdb read one argument of each form, and compares with its value and with what check reports.
+// readsUnlessReported has gdb read one argument of each form, and each that is a temporary object, and compares with its value and with what check reports.
 func (f *forms) readsUnlessReported(program string) {
 	f.Helper()
 	sites, seen := map[uint64]note{}, map[string]bool{}
@@ -138,12 +142,12 @@ func (f *forms) readsUnlessReported(program string) {
 	notes := notesOf(f.T, program)
 	for _, n := range notes {
 		form := n.name[:1] + ofFunction.ReplaceAllString(n.args, "")
-		if n.provider != "forms" || seen[form] {
+		if n.provider != "forms" || seen[form] && n.name[0] != 't' {
 			continue
 		}
 		seen[form], sites[n.location] = true, n
 		fmt.Fprintf(&script, "break *%d\n", n.location)
-		if n.name[0] == 'p' {
+		if n.name[0] != 'v' {
 			fmt.Fprintf(&pointers, "%d,", n.location)
 		}
 	}

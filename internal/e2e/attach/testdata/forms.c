@@ -1,7 +1,8 @@
 /*
  * Arguments of each kind, for what compilers write as their operands. It is compiled many times: -DNAME=... is the
  * function, and the macros are SystemTap's, or with -DSDT those of sdt.h, or with -DHEADER those of a provider file.
- * The name of a probe has the value of its last argument.
+ * The name of a probe has the value of its last argument, or behind p and t, of a temporary object, the first word that this
+ * leads to.
  */
 #ifdef SDT
 #include <sdt.h>
@@ -121,12 +122,20 @@ struct large { long first, second, third; };
 struct small { short half, other; };
 union eight { double real; char bytes[8]; };
 
+static struct large made(long first)
+{
+	struct large l = { first, 0, 0 };
+
+	return l;
+}
+
 static void __attribute__((noinline)) others(struct large l, struct small s, union eight u, float f, double d, long double e, int last)
 {
 	struct large none = { 50, 0, 0 };
 
 	FORMS_P50(none);
 	FORMS_P51(l);
+	FORMS_T56(made(last + 3));
 	FORMS_V53(s, u, f, d, e, l, last);
 	FORMS_V1069547520(f);
 	FORMS_V4612811918334230528(d);
@@ -136,12 +145,15 @@ static void __attribute__((noinline)) others(struct large l, struct small s, uni
 		__int128 wide = 54;
 
 		FORMS_V54(wide, wide + last, last + 1);
-		FORMS_P55((wide + 1) | ((wide + 1) << 64));
+		FORMS_T55((wide + 1) | ((wide + 1) << 64));
 	}
 #endif
 }
 #endif
 
+#ifdef __cplusplus
+extern "C"
+#endif
 void NAME(void)
 {
 	struct item value = { 21, 22, 23, 24, 25, 26 };

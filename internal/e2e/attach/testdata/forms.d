@@ -39,7 +39,8 @@ provider forms {
 	probe p51(struct large);
 	probe v53(struct small, union eight, float, double, long double, struct large, int);
 	probe v54(__int128, __int128, int);
-	probe p55(__int128);
+	probe t55(__int128);
+	probe t56(struct large);
 	probe v1069547520(float);
 	probe v4612811918334230528(double);
 };
