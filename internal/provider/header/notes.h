@@ -95,7 +95,11 @@ template <class T> passed<T> pass(T); /* no function of its own: in the name of 
 
 /* Operands that every tracer reads: numbers and registers or, where there are few, variables on the stack. */
 #if defined(__i386__) || defined(__arm__)
+#ifdef __arm__
+#define _sdtp_in "Q" /* a register leads to it, with nothing added */
+#else
 #define _sdtp_in "m"
+#endif
 #define _sdtp_let(n, x) _sdtp_keep(n, x) _sdtp_type(_sdtp_passed(n, x)) _sdtp_a##n = _sdtp_passed(n, x);
 #define _sdtp_value(n, x) _sdtp_a##n
 #else
