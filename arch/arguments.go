@@ -19,9 +19,20 @@ type Arguments struct {
 	// Rename returns the name that tracers read of a register, for one that a compiler writes,
 	// and other words as they are. nil if compilers write what tracers read.
 	Rename func(word string) string
-	// Unread returns a tracer that does not read an operand of a note, without its size, though
-	// a compiler writes it, and "" if all read it. nil if tracers read all that compilers write.
+	// Unread returns a tracer that does not read an operand of a note, without its size, and "" if
+	// all read it.
 	Unread func(place string) (tracer string)
+}
+
+// UnreadUnless returns an Unread that names a tracer, unless the operand is one of a pattern's.
+func UnreadUnless(tracer, pattern string) func(place string) string {
+	read := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)$`) })
+	return func(place string) string {
+		if read().MatchString(place) {
+			return ""
+		}
+		return tracer
+	}
 }
 
 // words matches the names and numbers of operands in assembler. It is compiled when it is first

@@ -386,7 +386,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * of images, has the address and the arguments as the assembler writes them; none in
  * Intel's syntax, which tracers do not read. Arguments are numbers and in registers: not
  * each tracer reads memory that has an index or a name, and clang, given the choice,
- * copies all of them to the stack. An image has the id in .sdt_unconverted, which is not
+ * copies all of them to the stack. (A32 has them there: a variable of the tracepoint's own has neither.) An image has the id in .sdt_unconverted, which is not
  * loaded either, unless the object was converted.
  *
  * Link-time optimisation knows no names in assembly, so the stub is an operand that no
@@ -504,6 +504,8 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 #define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_IN_(v)
 #if defined(__thumb__) /* r0 to r7: gdb reads no others, which have names */
 #define SDT_IN_(v) "nl"(v)
+#elif defined(__arm__) /* no constraint leaves the others out, so a variable on the stack */
+#define SDT_IN_(v) "m"(v)
 #else
 #define SDT_IN_(v) "nr"(v)
 #endif

@@ -10,7 +10,6 @@ package amd64
 import (
 	"debug/elf"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -75,12 +74,7 @@ var traits = arch.Traits{
 		// A tail call finds the return address pushed.
 		Stack:  &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
 		Rename: whole64,
-		Unread: func(place string) (tracer string) {
-			if slices.ContainsFunc(arch.Words(place), func(word string) bool { return whole64(word) != word }) {
-				return "gdb"
-			}
-			return x86.Unread(place)
-		},
+		Unread: x86.Unread(`[re]?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]|(?:[sd]i|[sb]p)l|rip|r(?:[89]|1[0-5])[dw]?`, "r"),
 	},
 	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3

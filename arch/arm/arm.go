@@ -14,6 +14,7 @@ package arm
 import (
 	"debug/elf"
 	"encoding/binary"
+	"slices"
 
 	"sdtconvert/arch"
 )
@@ -108,17 +109,15 @@ func withName(word string) string {
 	return word
 }
 
-// unread returns gdb for registers that have names, and perf for numbers of such.
+var readByGDB = arch.UnreadUnless("gdb", `#-?\d+|r\d+|\[\w+(?:, #-?\d+)?\]`)
+
+// unread returns gdb for registers that have names, other than in memory operands, and for an index; and perf for numbers
+// of registers that have names.
 func unread(place string) (tracer string) {
-	for _, word := range arch.Words(place) {
-		switch word {
-		case "fp", "ip", "lr":
-			return "gdb"
-		case "r11", "r12":
-			return "perf"
-		}
+	if tracer = readByGDB(place); tracer == "" && slices.ContainsFunc(arch.Words(place), func(word string) bool { return withName(word) != word }) {
+		return "perf"
 	}
-	return ""
+	return tracer
 }
 
 func (m Machine) Traits() *arch.Traits { return &traits[m.order] }

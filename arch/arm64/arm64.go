@@ -42,6 +42,7 @@ var traits = arch.Traits{
 	Arguments: arch.Arguments{ // AAPCS64, section 6.8.2
 		Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"),
 		Stack:     &arch.Stack{Operand: "[sp, %d]"},
+		Unread:    arch.UnreadUnless("gdb", `#?-?\d+|[xw]\d+|w?sp|\[\w+(?:, #?-?\d+)?\]`),
 	},
 	DOF:          traitsDOF,
 	CharUnsigned: true,

@@ -61,7 +61,7 @@ var traits = arch.Traits{
 		LandingPad: 1,
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
-	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread},
+	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread(`e?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]`, "e")},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Nops:        [][]byte{{0x90}}, // nop
 }

@@ -43,6 +43,7 @@ var traits = arch.Traits{
 	Arguments: arch.Arguments{ // RISC-V psABI, chapter 2
 		Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"),
 		Stack:     &arch.Stack{Operand: "%d(sp)"},
+		Unread:    arch.UnreadUnless("gdb", `-?\d+|(?:(?:-?\d+)?\()?(?:zero|ra|[fgst]p|[ast]\d+)\)?`),
 	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{

@@ -51,7 +51,8 @@ var traits = arch.Traits{
 	Arguments: arch.Arguments{ // ABI, 1.2.4
 		Registers: arch.Registers("%r2", "%r3", "%r4", "%r5", "%r6"),
 		// Behind the caller's register save area, at a call and a tail call alike.
-		Stack: &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160},
+		Stack:  &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160},
+		Unread: arch.UnreadUnless("gdb", `-?\d+|%r\d+|(?:-?\d+)?\(%r\d+\)`),
 	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{

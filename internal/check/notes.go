@@ -12,7 +12,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
@@ -80,17 +79,21 @@ func (c *fileChecker) notes() {
 }
 
 // noteSections finds an image that has lost one of the two sections that notes make. The base
-// is loaded, and the notes are not: tools that strip files tell them apart.
+// is loaded, and the notes are not: tools that strip files tell them apart. Linkers other than GNU ld
+// collect the base, because only notes refer to it in others' macros; the notes then have 0 for its address.
 func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	if c.relocatable() {
 		return
 	}
-	lacksBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	removedBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	collectedBase := func(n stapnotes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
 	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
 	case hasBase && len(notes) == 0 && !broken:
 		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
-	case !hasBase && slices.ContainsFunc(notes, lacksBase):
+	case !hasBase && slices.ContainsFunc(notes, removedBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
+	case !hasBase && slices.ContainsFunc(notes, collectedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", stapsdt.BaseSection, stapsdt.BaseSymbol)
 	case hasBase:
 		otherBase := func(n stapnotes.Note) bool { return n.Base != notes[0].Base }
 		if i := slices.IndexFunc(notes, otherBase); i > 0 {
@@ -125,30 +128,6 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 		value = recordsWithNotes
 	}
 	c.trait(MixedNotes, "", value)
-}
-
-// unreadArguments finds the operands of notes that some tracer does not read, the first of each
-// probe.
-func (c *fileChecker) unreadArguments(notes []stapnotes.Note) {
-	unread := c.Machine.Traits().Arguments.Unread
-	if unread == nil {
-		return
-	}
-	reported := map[string]bool{}
-	for i := range notes {
-		n := &notes[i]
-		if n.Site.Undefined || reported[n.ID()] {
-			continue
-		}
-		for _, operand := range usdt.Split(n.Args) {
-			_, place, _ := strings.Cut(operand, "@")
-			if tracer := unread(place); tracer != "" {
-				reported[n.ID()] = true
-				c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand)
-				break
-			}
-		}
-	}
 }
 
 // withoutFile returns the text of a fault without its file, which a finding has anyhow.

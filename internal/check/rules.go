@@ -87,13 +87,13 @@ var (
 		"Notes and semaphores are for tracers of user space. Its guards read semaphores that no kernel raises.",
 		"Convert with --layout pairs."}
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
-		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
-		"Link the notes as they were made."}
+		"A tool has cut .note.stapsdt off, or has written over it; or the linker has collected .stapsdt.base. Tracers stop there, or find no probe in the file.",
+		"Link the notes as they were made, and with -Wl,-u,_.stapsdt.base where the linker collects garbage (--gc-sections)."}
 	StrayNote = &Rule{"stray-note", Note, "a note names an address that is not code",
 		"A tool has written over the note or moved the code. Tracers list a probe that is never reached.",
 		"Link the notes as they were made, and move code with prelink alone."}
 	UnreadArgument = &Rule{"unread-argument", Note, "a tracer does not read an argument of a note",
-		"The compiler has named a register, or an address, in a way that the tracer does not know: gdb has no name for %r8b.",
+		"The argument is a structure, a floating-point number or a 128-bit integer, or the compiler has named its register or address in a way that the tracer does not know: with a symbol, or with an index.",
 		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",

@@ -22,7 +22,10 @@ const hops = 2
 // stateOf tells a call or a jump that is live from a disabled form that calls or jumps too.
 // to is the place that the site goes to where the state is Unknown.
 func (r *Reader) stateOf(im image.Image, text arch.Text, e *linkerset.Entry, form arch.Site) (state, to string, err error) {
-	if _, ok := im.Machine().Branch(text, e.Site.Offset); !ok {
+	m := im.Machine()
+	isForm := func(nop []byte) bool { return bytes.Equal(nop, form.Code) }
+	// A NOP of Thumb and the two bytes behind it may be what is a branch in A32.
+	if _, ok := m.Branch(text, e.Site.Offset); !ok || slices.ContainsFunc(m.Traits().Nops, isForm) {
 		return Disabled, "", nil
 	}
 	first, ok, err := r.destination(im, text, e.Site, uint64(len(form.Code)))

@@ -1,17 +1,11 @@
 package x86
 
-import (
-	"regexp"
-	"sync"
-)
+import "sdtconvert/arch"
 
-// symbol matches the name of a symbol. Names of registers follow %.
-var symbol = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[^%\w.])[A-Za-z_.]`) })
-
-// Unread returns gdb for an operand with the name of a symbol.
-func Unread(place string) (tracer string) {
-	if symbol().MatchString(place) {
-		return "gdb"
-	}
-	return ""
+// Unread returns a function that returns gdb for an operand which gdb does not read, and "" for others. gdb reads
+// constants, registers that match a pattern, and memory that general registers of a size (r or e) lead to: no name
+// of a symbol, and no segment.
+func Unread(registers, size string) func(place string) (tracer string) {
+	base := `%` + size + `\w+`
+	return arch.UnreadUnless("gdb", `\$-?\d+|%(?:`+registers+`)|(?:-?\d+(?:[+-]\d+[+-]\d+)?)?\((?:`+base+`)?(?:,`+base+`(?:,[1248])?)?\)`)
 }

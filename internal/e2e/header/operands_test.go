@@ -62,7 +62,7 @@ func isCall(m *toolchains.Machine, probe string) bool {
 // which all tracers read.
 var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%([a-df-qs-z]\w+|e\w+|r[a-ds]\w+|r\d+[dw]?))$`),
-	"arm":     regexp.MustCompile(`^(#-?\d+|r\d|r10|fp|ip|lr)$`),
+	"arm":     regexp.MustCompile(`^(#-?\d+|r[0-7]|\[(r\d+|sp|fp|ip|lr)(, #-?\d+)?\])$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
 	"i386":    regexp.MustCompile(`^(\$-?\d+|%e[a-ds][xpi])$`),
 	"loong64": regexp.MustCompile(`^(-?\d+|\$r\d+)$`),

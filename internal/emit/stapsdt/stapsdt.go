@@ -38,8 +38,8 @@ type Probe struct {
 // the notes.
 const BaseSection = ".stapsdt.base"
 
-// baseSymbol is the symbol of BaseSection.
-const baseSymbol = "_.stapsdt.base"
+// BaseSymbol is the symbol of BaseSection.
+const BaseSymbol = "_.stapsdt.base"
 
 // IsNoteSection reports whether a section holds notes that a Writer has made.
 func IsNoteSection(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
@@ -57,7 +57,7 @@ func NewWriter(w *sitenotes.Writer) *Writer { return &Writer{w: w} }
 // addends are to be in relocations, and not in the notes. It returns what text has to refer to in order
 // to keep them alive.
 func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, error)) (anchors []linkerset.SymbolRef, err error) {
-	base, err := w.baseSymbol()
+	base, err := w.BaseSymbol()
 	if err != nil {
 		return nil, err
 	}
@@ -80,21 +80,21 @@ func (w *Writer) Add(text int, rela bool, sites int, probe func(i int) (Probe, e
 	return []linkerset.SymbolRef{mark, {Sym: base}}, err
 }
 
-// baseSymbol finds the symbol of the base section, which objects have that use
+// BaseSymbol finds the symbol of the base section, which objects have that use
 // SystemTap's macros too, or makes both as those macros do.
-func (w *Writer) baseSymbol() (uint32, error) {
+func (w *Writer) BaseSymbol() (uint32, error) {
 	if w.base != 0 {
 		return w.base, nil
 	}
 	var err error
-	if w.base, err = findGlobal(w.w.Edit, baseSymbol); err != nil || w.base != 0 {
+	if w.base, err = findGlobal(w.w.Edit, BaseSymbol); err != nil || w.base != 0 {
 		return w.base, err
 	}
 	sec := w.w.Edit.AddComdat(elfreloc.NewSection{
 		Name: BaseSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: make([]byte, 1),
 	})
 	w.base = w.w.Edit.AddSymbol(elfreloc.Symbol{
-		Name: baseSymbol, Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN), Section: sec, Size: 1,
+		Name: BaseSymbol, Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN), Section: sec, Size: 1,
 	})
 	return w.base, nil
 }

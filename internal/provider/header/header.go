@@ -103,12 +103,13 @@ func macros() string {
 		described := each(n, " _sdtp_next ", func(i int) string { return fmt.Sprintf("_sdtp_arg(%d)", i) })
 		operands := each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_op(%d, x%d)", i, i) })
 		points := each(n, "", func(i int) string { return fmt.Sprintf(" || _sdtp_points(x%d)", i) })
+		kept := each(n, "", func(i int) string { return fmt.Sprintf("_sdtp_let(%d, x%d) ", i, i) })
 		site := func(clobbers string) string {
 			return fmt.Sprintf("_sdtp_site_%d(%s, where, s, provider, name%s)", n, clobbers, each(n, "", numbered(", x")))
 		}
 		fmt.Fprintf(&b, "#define %s \\\n\t_sdtp_asm(_sdtp_begin(s, provider, name) %s _sdtp_end where(s) : : \\\n\t\t%s clobbers)\n", site("clobbers"), described, operands)
-		fmt.Fprintf(&b, "#define %s \\\n\tdo { \\\n\t\t_sdtp_long if (_sdtp_always%s) \\\n\t\t\t%s; \\\n\t\telse \\\n\t\t\t%s; _sdtp_long_end \\\n\t} while (0)\n",
-			probeMacro(n), points, site("_sdtp_memory"), site("_sdtp_registers"))
+		fmt.Fprintf(&b, "#define %s \\\n\tdo { \\\n\t\t_sdtp_long %sif (_sdtp_always%s) \\\n\t\t\t%s; \\\n\t\telse \\\n\t\t\t%s; _sdtp_long_end \\\n\t} while (0)\n",
+			probeMacro(n), kept, points, site("_sdtp_memory"), site("_sdtp_registers"))
 	}
 	b.WriteString("#else\n")
 	for n := range provider.MaxArgs + 1 {

@@ -4,15 +4,27 @@
 #error "this header has probes of Linux: make it for the system, with --target"
 #endif
 #if defined(__ELF__) && defined(__GNUC__)
-/* An argument is told as its size, negative if it is signed, 0x4000 more for a floating-point number, and a place. */
+/*
+ * An argument is told as its size, 1, 2, 4 or 8, with 0x8000 if it is signed, and a place. gdb reads no other sizes, and
+ * none of the arguments if there is one. So what is no integer, enumeration or pointer is told as an unsigned number of
+ * its bits, if it has such a size, and else by its address: it is "far" then.
+ */
+typedef unsigned char _sdtp_u1 __attribute__((__may_alias__));
+typedef unsigned short _sdtp_u2 __attribute__((__may_alias__, __aligned__(1)));
+typedef unsigned int _sdtp_u4 __attribute__((__may_alias__, __aligned__(1)));
+__extension__ typedef unsigned long long _sdtp_u8 __attribute__((__may_alias__, __aligned__(1)));
+#define _sdtp_whole(size) ((size) == 1 || (size) == 2 || (size) == 4 || (size) == 8)
 #ifdef __cplusplus
 extern "C++" {
 namespace _sdtp {
-template <class T, bool Enum = __is_enum(T)> struct type { enum { told = sizeof(T) }; };
+enum kind { number, bits, far };
+template <class T, bool Enum = __is_enum(T)> struct type {
+	enum { sign = 0, what = !_sdtp_whole(sizeof(T)) ? far : __is_class(T) || __is_union(T) ? bits : number };
+};
 template <class T> struct type<T, true> : type<__underlying_type(T)> {};
 #define _sdtp_char char /* scripts look for one behind a parenthesis */
-#define _sdtp_signed(t) template <> struct type<t, false> { enum { told = sizeof(t) | 0x8000 }; };
-#define _sdtp_float(t) template <> struct type<t, false> { enum { told = sizeof(t) | 0x4000 }; };
+#define _sdtp_signed(t) template <> struct type<t, false> { enum { sign = 0x8000, what = number }; };
+#define _sdtp_float(t) template <> struct type<t, false> { enum { sign = 0, what = _sdtp_whole(sizeof(t)) ? bits : far }; };
 _sdtp_signed(signed char) _sdtp_signed(short) _sdtp_signed(int) _sdtp_signed(long) __extension__ _sdtp_signed(long long)
 #ifndef __CHAR_UNSIGNED__
 _sdtp_signed(_sdtp_char)
@@ -20,51 +32,86 @@ _sdtp_signed(_sdtp_char)
 #ifndef __WCHAR_UNSIGNED__
 _sdtp_signed(wchar_t)
 #endif
-_sdtp_float(float) _sdtp_float(double) _sdtp_float(long double)
-#ifdef __SIZEOF_INT128__
-__extension__ _sdtp_signed(__int128)
-#endif
+_sdtp_float(float) _sdtp_float(double) _sdtp_float(long double) __extension__ _sdtp_float(__complex__ float)
 #undef _sdtp_char
 #undef _sdtp_signed
 #undef _sdtp_float
-template <class T> char (&tell(T))[type<T>::told];
-template <class T> struct points { enum { value = __is_class(T) || __is_union(T) }; };
+template <class T> struct told { enum { size = int(type<T>::what) == far ? sizeof(_sdtp_u1 *) : sizeof(T), value = int(size) | int(type<T>::sign) }; };
+template <class T> char (&tell(T))[told<T>::value];
+template <class T> struct points { enum { value = __is_class(T) || __is_union(T) || int(type<T>::what) == far }; };
 template <class T> struct points<T *> { enum { value = 1 }; };
 template <class T> char (&reach(T))[1 + points<T>::value];
+
+/* A structure keeps its address. One that has none lives as long as what it is kept in. */
+template <class T, bool Class = __is_class(T) || __is_union(T)> struct kept { typedef T result; };
+template <class T> struct kept<T, true> { typedef const T &result; };
+template <class T> typename kept<T>::result keep(T);
+template <__SIZE_TYPE__ Size> struct word {};
+template <> struct word<1> { typedef _sdtp_u1 result; };
+template <> struct word<2> { typedef _sdtp_u2 result; };
+template <> struct word<4> { typedef _sdtp_u4 result; };
+template <> struct word<8> { typedef _sdtp_u8 result; };
+template <class T, int What = type<T>::what> struct passed {
+	__attribute__((__always_inline__)) static inline T of(const T &x) { return x; }
+};
+template <class T> struct passed<T, far> {
+	__attribute__((__always_inline__)) static inline const _sdtp_u1 *of(const T &x) { return &reinterpret_cast<const _sdtp_u1 &>(x); }
+};
+template <class T> struct passed<T, bits> {
+	typedef typename word<sizeof(T)>::result result;
+	__attribute__((__always_inline__)) static inline result of(const T &x) { return *reinterpret_cast<const result *>(passed<T, far>::of(x)); }
+};
+template <class T> passed<T> pass(T); /* no function of its own: in the name of one compilers have no __is_enum */
 }
 }
 #define _sdtp_told(x) sizeof(::_sdtp::tell(x))
 #define _sdtp_int(x) static_cast<int>(x)
 #define _sdtp_points(x) (sizeof(::_sdtp::reach(x)) > 1)
 #define _sdtp_load(s) static_cast<int>(static_cast<const volatile unsigned short &>(s))
+/* Behind a comma, or g++ would warn of NULL. */
+#define _sdtp_keep(n, x) typedef __decltype(::_sdtp::pass(x)) _sdtp_p##n; __decltype(::_sdtp::keep(x)) _sdtp_k##n = (static_cast<void>(0), x);
+#define _sdtp_passed(n, x) _sdtp_p##n::of(_sdtp_k##n)
+#define _sdtp_type(x) __decltype(x)
 #else
 #define _sdtp_class(x) __builtin_classify_type(x)
-#define _sdtp_integer(x) __typeof__(__builtin_choose_expr(_sdtp_class(x) >= 1 && _sdtp_class(x) <= 4, (x), 0U))
-#define _sdtp_sized(x) __typeof__(__builtin_choose_expr(_sdtp_class(x) == 5 || _sdtp_class(x) == 14, (void *)0, (x)))
-#define _sdtp_points(x) (_sdtp_class(x) > 4 && _sdtp_class(x) != 8)
+#define _sdtp_pointer(x) (_sdtp_class(x) == 5 || _sdtp_class(x) == 14)
+#define _sdtp_size(x) sizeof(__typeof__(__builtin_choose_expr(_sdtp_pointer(x), (void *)0, (x))))
+#define _sdtp_far(x) (!_sdtp_whole(_sdtp_size(x)))
+#define _sdtp_number(x) ((_sdtp_class(x) <= 5 || _sdtp_class(x) == 14) && !_sdtp_far(x))
+#define _sdtp_integer(x) __typeof__(__builtin_choose_expr(_sdtp_number(x) && !_sdtp_pointer(x), (x), 0U))
+#define _sdtp_points(x) ((_sdtp_class(x) > 4 && _sdtp_class(x) != 8) || _sdtp_far(x))
 #define _sdtp_int(x) ((int)(x))
-#define _sdtp_told(x) ((unsigned)sizeof(_sdtp_sized(x)) | (_sdtp_class(x) == 8 ? 0x4000u : 0u) | \
+#define _sdtp_told(x) ((unsigned)(_sdtp_far(x) ? sizeof(_sdtp_u1 *) : _sdtp_size(x)) | \
 	((_sdtp_integer(x))-1 < (_sdtp_integer(x))1 ? 0x8000u : 0u))
 #define _sdtp_load(s) ((int)*(const volatile unsigned short *)&(s))
+#define _sdtp_other(x, otherwise) __builtin_choose_expr(_sdtp_number(x), otherwise, (x))
+#define _sdtp_keep(n, x) __typeof__(_sdtp_other(x, 0)) _sdtp_k##n __attribute__((__unused__)) = _sdtp_other(x, 0);
+#define _sdtp_sized(n, x, otherwise) __builtin_choose_expr(sizeof(x) == n, *(const _sdtp_u##n *)&x, otherwise)
+#define _sdtp_bits(x) _sdtp_sized(1, x, _sdtp_sized(2, x, _sdtp_sized(4, x, *(const _sdtp_u8 *)&x)))
+#define _sdtp_passed(n, x) __builtin_choose_expr(_sdtp_number(x), (x), \
+	__builtin_choose_expr(_sdtp_far(x), (const volatile _sdtp_u1 *)&_sdtp_k##n, _sdtp_bits(_sdtp_k##n)))
+#define _sdtp_type(x) __typeof__(((void)0, x))
 #endif
 
-#if defined(__powerpc__)
-#define _sdtp_in "nZr"
-#define _sdtp_place(n) "%I[a" #n "]%[a" #n "]"
-#elif defined(__arm__)
-#define _sdtp_in "g"
-#define _sdtp_place(n) "%[a" #n "]"
-#elif defined(__loongarch__) && defined(__clang__) /* which crashes over others, to version 23 at least */
+/* Operands that every tracer reads: numbers and registers or, where there are few, variables on the stack. */
+#if defined(__i386__) || defined(__arm__)
+#ifdef __arm__
+#define _sdtp_in "Q" /* a register leads to it, with nothing added */
+#else
+#define _sdtp_in "m"
+#endif
+#define _sdtp_let(n, x) _sdtp_keep(n, x) _sdtp_type(_sdtp_passed(n, x)) _sdtp_a##n = _sdtp_passed(n, x);
+#define _sdtp_value(n, x) _sdtp_a##n
+#else
 #define _sdtp_in "nr"
-#define _sdtp_place(n) "%[a" #n "]"
-#elif defined(__i386__)
-#define _sdtp_in "nor"
-#define _sdtp_place(n) "%k[a" #n "]"
+#define _sdtp_let(n, x) _sdtp_keep(n, x)
+#define _sdtp_value(n, x) _sdtp_passed(n, x)
+#endif
+#if defined(__powerpc__)
+#define _sdtp_place(n) "%I[a" #n "]%[a" #n "]"
 #elif defined(__x86_64__) /* gdb has another name than assemblers for the low byte of r8 */
-#define _sdtp_in "nor"
 #define _sdtp_place(n) "%q[a" #n "]"
 #else
-#define _sdtp_in "nor"
 #define _sdtp_place(n) "%[a" #n "]"
 #endif
 /*
@@ -79,13 +126,19 @@ template <class T> char (&reach(T))[1 + points<T>::value];
 #define _sdtp_memory : "memory"
 #define _sdtp_registers
 /* %n is the one form of a bare number that all compilers know on all machines: its negative. */
-#define _sdtp_op(n, x) [t##n] "n" (-_sdtp_int(_sdtp_told(x))), [a##n] _sdtp_in (x)
-#define _sdtp_digit(n, d) "\t.if (%n[t" #n "]&0x3fff)>=" #d "\n\t.byte 48+(%n[t" #n "]&0x3fff)/" #d "%%10\n\t.endif\n"
+#define _sdtp_text(place) "\t.ascii \"@" place "\"\n"
+#if defined(__arm__) && defined(__clang__) /* which writes numbers of registers that tracers know by names, and each address in one */
+#define _sdtp_at(n) \
+	"\t.ifc " _sdtp_place(n) ",[r11]\n" _sdtp_text("[fp]") "\t.else\n" \
+	"\t.ifc " _sdtp_place(n) ",[r12]\n" _sdtp_text("[ip]") "\t.else\n" \
+	_sdtp_text(_sdtp_place(n)) "\t.endif\n\t.endif\n"
+#else
+#define _sdtp_at(n) _sdtp_text(_sdtp_place(n))
+#endif
+#define _sdtp_op(n, x) [t##n] "n" (-_sdtp_int(_sdtp_told(x))), [a##n] _sdtp_in (_sdtp_value(n, x))
 #define _sdtp_arg(n) \
 	"\t.if %n[t" #n "]&0x8000\n\t.byte 45\n\t.endif\n" \
-	_sdtp_digit(n, 1000) _sdtp_digit(n, 100) _sdtp_digit(n, 10) _sdtp_digit(n, 1) \
-	"\t.if %n[t" #n "]&0x4000\n\t.byte 102\n\t.endif\n" \
-	"\t.ascii \"@" _sdtp_place(n) "\"\n"
+	"\t.byte 48+(%n[t" #n "]&15)\n" _sdtp_at(n)
 #define _sdtp_next "\t.byte 32\n"
 
 #ifdef __LP64__
