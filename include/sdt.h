@@ -386,8 +386,9 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * of images, has the address and the arguments as the assembler writes them; none in
  * Intel's syntax, which tracers do not read. Arguments are numbers and in registers: not
  * each tracer reads memory that has an index or a name, and clang, given the choice,
- * copies all of them to the stack. (A32 has them there: a variable of the tracepoint's own has neither.) An image has the id in .sdt_unconverted, which is not
- * loaded either, unless the object was converted.
+ * copies all of them to the stack. A32 has them in variables on the stack, which have
+ * neither. An image has the id in .sdt_unconverted, which is not loaded either, unless the
+ * object was converted.
  *
  * Link-time optimisation knows no names in assembly, so the stub is an operand that no
  * instruction has, too. gcc is told of an array: of a function its debug information would
