@@ -12,63 +12,100 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/lto"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-// linkInput is a file that a linker may read, and what is in it. Nothing of it changes once it
-// was looked at.
-type linkInput struct {
-	path string // by which this process opens it
-	name string // as messages call it
-	word string // of the line, "" for none
-	typ  filetype.Type
-	elf  elf.Type
+// inputFile is a file that a linker may read, and what it holds. It does not change after the looe.
+type inputFile struct {
+	path       string // by which this process opens it
+	name       string // in messages
+	argument   string // that leads to it on the command line, or ""
+	isOptional bool   // the link may leave it out: between --start-lib and --end-lib, or a member of a thin archive
+	contents
+}
 
-	kernelTracepoints bool // it was compiled with the header of FreeBSD's kernel
+// contents are what a look at a file tells.
+type contents struct {
+	format  filetype.Type
+	elfType elf.Type     // of an ELF file
+	members []*inputFile // files with probes that a thin archive names
 
-	names  bool         // it mentions stubs or probe objects
-	probes bool         // it mentions stubs
-	target patch.Target // of the objects with names
-	lto    lto.Code
-	// generates says that code is generated of it, or of a member, that has probes: its own
+	isScript         bool // it is text, which may be a linker script
+	hasForeignTarget bool // it is a script whose TARGET has inputs read in another format than ELF
+
+	probeUse
+	err error // keeps the file from being converted, though it holds probes
+}
+
+// probeUse is what a file has to do with probes.
+type probeUse struct {
+	namesProbes bool         // it names stubs or probe objects
+	callsStubs  bool         // it names stubs
+	target      patch.Target // of the objects that name probes
+
+	lto lto.Code
+	// generatesProbes says that code is generated of the file, or of a member, and has probes: its own
 	// machine code, if there is any, is converted beside that.
-	generates bool
-	needs     *probeNeeds  // of what is not converted; else nil
-	optional  bool         // the link may leave it out: it is between --start-lib and --end-lib, or a member of a thin archive
-	members   []*linkInput // files with probes that a thin archive names
-	script    bool         // it is text, which may be a linker script
-	foreign   bool         // a script that has inputs read in another format than ELF
-	err       error        // that keeps it from being converted, though it holds probes
+	generatesProbes bool
+
+	hasKernelTracepoints bool        // it was compiled with the header of FreeBSD's kernel
+	needs                *probeNeeds // of its objects that need no conversion, or nil
 }
 
-func (in *linkInput) isArchive() bool {
-	return in.typ == filetype.Archive || in.typ == filetype.ThinArchive
+func (c *contents) isArchive() bool {
+	return c.format == filetype.Archive || c.format == filetype.ThinArchive
 }
 
-// converts reports whether the file is one to convert. The members of a thin archive are files of their own.
-func (in *linkInput) converts() bool {
-	return in.err == nil && in.probes && in.typ != filetype.Bitcode && in.typ != filetype.ThinArchive && (in.lto.Compiler == "" || in.lto.Fat)
+func (c *contents) isShared() bool { return c.elfType == elf.ET_DYN }
+func (c *contents) isObject() bool { return c.elfType == elf.ET_REL }
+
+// isConvertible reports whether the bytes of the file are to be converted. The members of a thin archive are
+// files of their own.
+func (c *contents) isConvertible() bool {
+	return c.err == nil && c.callsStubs && c.format != filetype.Bitcode && c.format != filetype.ThinArchive && (c.lto.Compiler == "" || c.lto.Fat)
 }
 
-// examiner finds out what is in files. Several goroutines use it.
+// mayHoldProbes reports whether the file has probes, or may have them and cannot be converted.
+func (c *contents) mayHoldProbes() bool { return c.callsStubs || c.generatesProbes || c.err != nil }
+
+// lldGeneratesCode reports whether lld generates code of the file.
+func (c *contents) lldGeneratesCode() bool {
+	return c.lto.Compiler == lto.LLVM && (c.format == filetype.Bitcode || c.isObject())
+}
+
+// examiner finds out what files hold. Several goroutines use it.
 type examiner struct {
-	options     patch.Options
-	stubTexts   [][]byte // without which a file has no stub
-	probeTexts  [][]byte // and without which it has to do with no probe
-	relocatable bool     // a link that asks for no part
-	lld, mold   bool
-	fatLTO      map[lto.Compiler]bool // whose fat objects the linker takes the intermediate code of
+	options       patch.Options
+	stubTexts     [][]byte // a file without any of these names no stub
+	probeTexts    [][]byte // a file without any of these names neither a stub nor a probe object
+	isRelocatable bool     // -r: the output is linked again
+	isLLD         bool
+	fatLTO        map[lto.Compiler]bool // the linker takes intermediate code of this compiler's fat objects
+}
+
+// newExaminer returns the examiner of a command line.
+func newExaminer(l *link, ln *line.Line) *examiner {
+	hasFlag := func(name string) bool {
+		return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
+	}
+	isLLD, plugin := l.linker.hasName("lld"), hasFlag("plugin")
+	return &examiner{
+		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
+		isRelocatable: ln.Relocatable, isLLD: isLLD,
+		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin && !isLLD, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
+	}
 }
 
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
 func probeTexts(o patch.Options) [][]byte { return append(o.Names.StubTexts(), []byte(o.ProbePrefix)) }
 
-// examine finds out whether a file is worth converting. A file that cannot be opened is left to the
-// linker, which knows how to complain, unless this process alone lacks what it takes.
-func (k *examiner) examine(path, name string) *linkInput {
-	in := &linkInput{path: path, name: name}
+// examine looks at a file. A file that cannot be opened is left to the linker, which reports it, unless this
+// process alone lacks what it takes.
+func (e *examiner) examine(path, name string) *inputFile {
+	in := &inputFile{path: path, name: name}
 	f, err := input.Open(path)
 	if err != nil {
 		if lacksResources(err) {
@@ -79,20 +116,20 @@ func (k *examiner) examine(path, name string) *linkInput {
 	defer f.Close()
 	f.Path = name
 	src := f.Source()
-	in.typ, _ = src.Type()
-	switch in.typ {
+	in.format, _ = src.Type()
+	switch in.format {
 	case filetype.ELF:
-		in.err = k.object(in, src)
+		in.err = e.object(&in.contents, src)
 	case filetype.Archive:
-		in.err = k.archive(in, f, input.Options{})
+		in.err = e.archive(&in.contents, f, input.Options{})
 	case filetype.ThinArchive:
 		f.Path = path // its members are beside it
-		in.err = k.archive(in, f, input.Options{FollowThin: true})
+		in.err = e.archive(&in.contents, f, input.Options{FollowThin: true})
 	case filetype.Bitcode:
-		in.err = k.bitcode(in, src)
+		in.err = e.bitcode(&in.contents, src)
 	case filetype.Text, filetype.Unknown: // a script may be in any encoding
-		in.script = true
-		in.foreign, _ = hasForeignTarget(src)
+		in.isScript = true
+		in.hasForeignTarget, _ = hasForeignTarget(src)
 	}
 	return in
 }
@@ -106,9 +143,9 @@ func lacksResources(err error) bool {
 // foreignTarget is the command of a linker script that has inputs read in another format than ELF.
 var foreignTarget = regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`)
 
-// hasForeignTarget reports whether a text has that command.
+// hasForeignTarget reports whether a text has a TARGET of another format than ELF.
 func hasForeignTarget(src *input.Source) (bool, error) {
-	if found, err := src.Mentions([][]byte{[]byte("TARGET")}); err != nil || !found || src.Size > maxScript {
+	if mentioned, err := src.Mentions([][]byte{[]byte("TARGET")}); err != nil || !mentioned || src.Size > maxScript {
 		return false, err
 	}
 	text := make([]byte, src.Size)
@@ -126,106 +163,106 @@ func hasForeignTarget(src *input.Source) (bool, error) {
 // maxScript is the length of the longest text that may be a linker script, in bytes.
 const maxScript = 16 << 20
 
-// mentions looks for names of stubs only where any name is found.
-func (k *examiner) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
-	if names, err = contain(k.probeTexts); err == nil && names {
-		probes, err = contain(k.stubTexts)
+// mentions looks for names of stubs and probe objects, and, where there is one, for names of stubs.
+func (e *examiner) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
+	if names, err = contain(e.probeTexts); err == nil && names {
+		probes, err = contain(e.stubTexts)
 	}
 	return names, probes, err
 }
 
-// symbols looks for the names of an object. The name of a stub may be a part of others, as
-// it is of the probe object's: only a symbol that has it makes the object one to convert.
-func (k *examiner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
-	if names, probes, err = k.mentions(o.NamesContain); err == nil && probes {
-		probes, err = k.options.Names.HasStub(o)
+// symbols looks for the names of an object. The name of a stub may be a part of others, as it is of the probe
+// object's: only a symbol of that name makes the object one to convert.
+func (e *examiner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
+	if names, probes, err = e.mentions(o.NamesContain); err == nil && probes {
+		probes, err = e.options.Names.HasStub(o)
 	}
-	return names || k.hasRecords(o), probes, err
+	return names || e.hasRecords(o), probes, err
 }
 
 // hasRecords reports whether an object was converted. Its probe objects may have names with
 // another prefix, which the link then refuses.
-func (k *examiner) hasRecords(o *elfreloc.Object) bool {
+func (e *examiner) hasRecords(o *elfreloc.Object) bool {
 	return slices.ContainsFunc(o.Sections, func(sec elfreloc.Section) bool {
-		_, ok := k.options.Layout.IsRecordSection(&sec)
+		_, ok := e.options.Layout.IsRecordSection(&sec)
 		return ok
 	})
 }
 
 // bitcode looks at LLVM bitcode.
-func (k *examiner) bitcode(in *linkInput, src *input.Source) (err error) {
-	in.lto.Compiler = lto.LLVM
-	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.names {
+func (e *examiner) bitcode(c *contents, src *input.Source) (err error) {
+	c.lto.Compiler = lto.LLVM
+	if c.namesProbes, c.callsStubs, err = e.mentions(src.Mentions); err != nil || !c.namesProbes {
 		return err
 	}
-	return k.addLTO(in, src, nil, in.probes)
+	return e.addLTO(c, src, nil, c.callsStubs)
 }
 
 // object looks at the names of an object. What was linked is not looked into.
-func (k *examiner) object(in *linkInput, src *input.Source) error {
+func (e *examiner) object(c *contents, src *input.Source) error {
 	if _, typ, ok := src.Ident(); ok && typ == elf.ET_DYN {
-		in.elf = typ
+		c.elfType = typ
 		return nil
 	}
-	err := k.relocatableObject(in, src)
+	err := e.relocatableObject(c, src)
 	if err == nil {
 		return nil
 	}
 	// What holds no probe need not be readable.
-	if found, _ := src.Mentions(k.stubTexts); !found {
+	if named, _ := src.Mentions(e.stubTexts); !named {
 		return nil
 	}
 	return err
 }
 
-func (k *examiner) relocatableObject(in *linkInput, src *input.Source) error {
+func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	o, err := src.Image()
 	if err != nil {
 		return err
 	}
-	if in.elf = o.Type; in.elf != elf.ET_REL {
+	if c.elfType = o.Type; c.elfType != elf.ET_REL {
 		return nil
 	}
-	if in.lto, err = k.ltoCode(o.Object); err != nil {
+	if c.lto, err = e.ltoCode(o.Object); err != nil {
 		return err
 	}
-	if in.names, in.probes, err = k.symbols(o.Object); err != nil {
+	if c.namesProbes, c.callsStubs, err = e.symbols(o.Object); err != nil {
 		return err
 	}
-	if in.names {
-		in.target = max(in.target, patch.TargetOf(o.Object))
+	if c.namesProbes {
+		c.target = max(c.target, patch.TargetOf(o.Object))
 	}
-	if k.options.Layout.Format == linkerset.FreeBSD || !k.options.FixedLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
-		if in.kernelTracepoints, err = input.HasKernelTracepoints(o.Object); err != nil {
+	if e.options.Layout.Format == linkerset.FreeBSD || !e.options.FixedLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
+		if c.hasKernelTracepoints, err = input.HasKernelTracepoints(o.Object); err != nil {
 			return err
 		}
 	}
-	if in.lto.Compiler != "" {
-		in.probes = in.probes || in.lto.Probes > 0
-		return k.addLTO(in, src, o, in.lto.Probes > 0)
+	if c.lto.Compiler != "" {
+		c.callsStubs = c.callsStubs || c.lto.Probes > 0
+		return e.addLTO(c, src, o, c.lto.Probes > 0)
 	}
-	if in.names && !in.probes {
-		in.addObject(k, o)
+	if c.namesProbes && !c.callsStubs {
+		e.addObject(c, o)
 	}
 	return nil
 }
 
-// addObject adds an object that needs no conversion to the needs of the file.
-func (in *linkInput) addObject(k *examiner, o *input.Object) {
-	if k.relocatable {
+// addObject adds what an object that needs no conversion needs to the contents of its file.
+func (e *examiner) addObject(c *contents, o *input.Object) {
+	if e.isRelocatable {
 		return
 	}
-	if in.needs == nil {
-		in.needs = newNeeds(k.options)
+	if c.needs == nil {
+		c.needs = newNeeds(e.options)
 	}
-	in.needs.err = errors.Join(in.needs.err, in.needs.add(k.options, o, &patch.Scan{}))
+	c.needs.err = errors.Join(c.needs.err, c.needs.add(e.options, o, &patch.Scan{}))
 }
 
-// addLTO takes in a source that the linker, or its plugin, generates code of, perhaps with probes: an
-// object, or bitcode, for which o is nil.
-func (k *examiner) addLTO(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
-	in.generates = in.generates || probes
-	if k.relocatable || k.lld {
+// addLTO adds a source that the linker, or its plugin, generates code of, with probes or without: an object, or
+// bitcode, for which o is nil.
+func (e *examiner) addLTO(c *contents, src *input.Source, o *input.Object, probes bool) error {
+	c.generatesProbes = c.generatesProbes || probes
+	if e.isRelocatable || e.isLLD {
 		return nil
 	}
 	symbols, err := src.LTOSymbols(o)
@@ -233,43 +270,43 @@ func (k *examiner) addLTO(in *linkInput, src *input.Source, o *input.Object, pro
 		return err
 	}
 	symbols = slices.DeleteFunc(symbols, func(s input.LTOSymbol) bool {
-		return !slices.ContainsFunc(k.probeTexts, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
+		return !slices.ContainsFunc(e.probeTexts, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
 	})
 	if len(symbols) == 0 {
 		return nil
 	}
-	in.names = true
-	if in.needs == nil {
-		in.needs = newNeeds(k.options)
+	c.namesProbes = true
+	if c.needs == nil {
+		c.needs = newNeeds(e.options)
 	}
-	return in.needs.addLTO(k.options, src.Name, o, symbols)
+	return c.needs.addLTO(e.options, src.Name, o, symbols)
 }
 
 // ltoCode finds the intermediate code of an object that the linker takes.
-func (k *examiner) ltoCode(o *elfreloc.Object) (lto.Code, error) {
-	code, err := lto.Find(o, k.stubTexts)
-	if code.Fat && err == nil && !k.fatLTO[code.Compiler] {
+func (e *examiner) ltoCode(o *elfreloc.Object) (lto.Code, error) {
+	code, err := lto.Find(o, e.stubTexts)
+	if code.Fat && err == nil && !e.fatLTO[code.Compiler] {
 		return lto.Code{}, nil
 	}
 	return code, err
 }
 
 // archive looks at the members of an archive.
-func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error {
+func (e *examiner) archive(c *contents, f *input.File, o input.Options) error {
 	var memberErrs error
 	lib, err := f.Archive(o)
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
 			if src.Err() != nil {
-				memberErrs = errors.Join(memberErrs, k.nested(src.Err()))
+				memberErrs = errors.Join(memberErrs, e.nested(src.Err()))
 				return nil
 			}
-			names, probes, err := k.member(in, src)
-			in.names, in.probes = in.names || names, in.probes || probes
+			names, probes, err := e.member(c, src)
+			c.namesProbes, c.callsStubs = c.namesProbes || names, c.callsStubs || probes
 			if probes && lib.Thin {
-				m := k.examine(src.File.Path, src.File.Path)
-				m.optional = true
-				in.members = append(in.members, m)
+				m := e.examine(src.File.Path, src.File.Path)
+				m.isOptional = true
+				c.members = append(c.members, m)
 			}
 			memberErrs = errors.Join(memberErrs, err)
 			return nil
@@ -279,14 +316,14 @@ func (k *examiner) archive(in *linkInput, f *input.File, o input.Options) error 
 		return memberErrs
 	}
 	// A linker may read what this program does not.
-	in.names, in.probes, err = k.mentions(f.Source().Mentions)
+	c.namesProbes, c.callsStubs, err = e.mentions(f.Source().Mentions)
 	return err
 }
 
-// nested returns the error of a member of a thin archive that is in another one, if probes may be there: GNU ld and
-// gold read it where it was before the other archive was converted. Other errors are the linker's to report.
-func (k *examiner) nested(err error) error {
-	if e, ok := errors.AsType[*input.NestedError](err); ok && k.examine(e.Path, e.Path).names {
+// nested returns the error of a member of a thin archive that is in another one, if probes may be there: GNU ld
+// and gold read it where it was before the other archive was converted. Other errors are the linker's to report.
+func (e *examiner) nested(err error) error {
+	if n, ok := errors.AsType[*input.NestedError](err); ok && e.examine(n.Path, n.Path).namesProbes {
 		return err
 	}
 	return nil
@@ -294,52 +331,49 @@ func (k *examiner) nested(err error) error {
 
 // member looks at a member of an archive. If it is no object that can be read, names may be
 // anywhere in it.
-func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool, err error) {
+func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, err error) {
 	typ, err := src.Type()
 	if err != nil {
 		return false, false, err
 	}
 	if typ == filetype.Bitcode {
-		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
-			err = k.ltoMember(in, src, nil, lto.LLVM, probes)
+		if names, probes, err = e.mentions(src.Mentions); err == nil && names {
+			err = e.ltoMember(c, src, nil, lto.LLVM, probes)
 		}
 		return names, probes, err
 	}
 	o, err := src.Image()
 	if err != nil {
-		return k.mentions(src.Mentions)
+		return e.mentions(src.Mentions)
 	}
-	code, err := k.ltoCode(o.Object)
+	code, err := e.ltoCode(o.Object)
 	if err != nil {
-		return k.mentions(src.Mentions)
+		return e.mentions(src.Mentions)
 	}
 	if code.Compiler != "" {
-		err := k.ltoMember(in, src, o, code.Compiler, code.Probes > 0)
-		return in.names, code.Probes > 0, err
+		err := e.ltoMember(c, src, o, code.Compiler, code.Probes > 0)
+		return c.namesProbes, code.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
-		return k.mentions(o.NamesContain)
+		return e.mentions(o.NamesContain)
 	}
-	if names, probes, err = k.symbols(o.Object); err != nil {
-		return k.mentions(src.Mentions)
+	if names, probes, err = e.symbols(o.Object); err != nil {
+		return e.mentions(src.Mentions)
 	}
 	if names {
-		in.target = max(in.target, patch.TargetOf(o.Object))
+		c.target = max(c.target, patch.TargetOf(o.Object))
 	}
 	if names && !probes {
-		in.addObject(k, o)
+		e.addObject(c, o)
 	}
 	return names, probes, nil
 }
 
-// ltoMember takes in a member that code is generated of. lld generates code within a link alone:
-// what it takes from an archive in a first run cannot be put into its place. It takes none of GCC's.
-func (k *examiner) ltoMember(in *linkInput, src *input.Source, o *input.Object, compiler lto.Compiler, probes bool) error {
-	if k.lld && compiler == lto.LLVM && probes {
+// ltoMember adds a member that code is generated of. What lld generates of a member in its first run cannot take
+// the member's place, so it is refused. lld takes no code of GCC's.
+func (e *examiner) ltoMember(c *contents, src *input.Source, o *input.Object, compiler lto.Compiler, probes bool) error {
+	if e.isLLD && compiler == lto.LLVM && probes {
 		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile the library with -fno-lto, or give the linker its objects (CMake: an OBJECT library)", src.Name)
 	}
-	return k.addLTO(in, src, o, probes)
+	return e.addLTO(c, src, o, probes)
 }
-
-func (in *linkInput) isShared() bool { return in.elf == elf.ET_DYN }
-func (in *linkInput) isObject() bool { return in.elf == elf.ET_REL }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/lto"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 )
@@ -23,33 +23,37 @@ import (
 // GCC's plugin, and LLVM's for other linkers, write files that the linker opens in the link proper.
 const codePath = "/sdtconvert-code"
 
-// wordsOfFirstRun have lld link, and write the code. Calls of stubs are undefined in that link, which
-// is an error where they are hidden unless it is told to go on; the link proper repeats the others.
-// Probe objects are kept for records that are yet to come.
-func (r *run) wordsOfFirstRun() []string {
-	return append(r.args[:len(r.args):len(r.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1",
-		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+r.Convert.Patch.ProbePrefix+"*")
+// generatedCode takes the place of the files that lld generates code of.
+type generatedCode struct {
+	descriptors map[*servedFile]int
+	empty       int // descriptor of an archive without members, for a file that is read again
 }
 
-// isGenerated reports whether lld generates code of a file.
-func (in *linkInput) isGenerated() bool {
-	return in.lto.Compiler == lto.LLVM && (in.typ == filetype.Bitcode || in.isObject())
+// needsGeneratedCode reports whether lld has to generate code first.
+func (p runPlan) needsGeneratedCode(e *examiner) bool {
+	return e.isLLD && p.conversion.contains(func(f *servedFile) bool { return f.lldGeneratesCode() && f.callsStubs })
 }
 
-// needsFirstRun reports whether lld has to generate code first.
-func (r *run) needsFirstRun() bool {
-	return r.inputs.examiner.lld && slices.ContainsFunc(r.inputs.order, func(f *servedFile) bool { return f.in.isGenerated() && f.in.probes })
+// argumentsForCode returns the arguments with which lld links, and writes the code. Calls of stubs are undefined
+// in that link, which is an error where they are hidden unless lld is told to go on; the link proper repeats the
+// other errors. Probe objects are kept for records that are yet to come.
+func (l *link) argumentsForCode() []string {
+	return append(l.args[:len(l.args):len(l.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1",
+		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+l.Convert.Patch.ProbePrefix+"*")
 }
 
-// codeFiles are the files that lld has written.
+// codeFiles are the files of code that lld writes.
 type codeFiles struct {
-	mu    sync.Mutex
-	paths []string
-	fds   map[string]int
+	mu          sync.Mutex
+	descriptors map[string]int // by path
 }
 
-// give answers an open for writing with a new file.
-func (c *codeFiles) give(o *supervise.Open) {
+// answer answers an open for writing: with a new file, if it is for code.
+func (c *codeFiles) answer(o *supervise.Open) {
+	if !strings.HasPrefix(o.Path, codePath) {
+		o.Continue()
+		return
+	}
 	fd, err := newDescriptor(nil)
 	if err != nil {
 		o.Fail(err)
@@ -57,95 +61,94 @@ func (c *codeFiles) give(o *supervise.Open) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fds[o.Path] == 0 {
-		c.paths = append(c.paths, o.Path)
-	} else {
-		closeDescriptor(c.fds[o.Path])
+	if earlier, ok := c.descriptors[o.Path]; ok {
+		closeDescriptor(earlier)
 	}
-	c.fds[o.Path] = fd
+	c.descriptors[o.Path] = fd
 	o.Give(fd)
 }
 
-// generate runs lld for the code, converts it, and has it take the place of the bitcode. A status
-// that is not zero is lld's end.
-func (r *run) generate() (process.Status, error) {
-	code := &codeFiles{fds: map[string]int{}}
-	var messages bytes.Buffer
-	cmd := r.command(r.wordsOfFirstRun())
-	cmd.Stdout, cmd.Stderr = &messages, &messages
+// generate runs lld for the code, and converts that. It returns the plan of the link proper, where the code
+// takes the place of the files that it was generated of. If the status of the result is not zero, or the run was
+// stopped, the link ends with it.
+func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error) {
 	s, err := supervise.New(supervise.Options{Writes: true})
 	if err != nil {
-		return process.Status{}, err
+		return p, runResult{}, err
 	}
-	status, err := r.supervised(s, cmd, func(o *supervise.Open) {
-		switch {
-		case o.Write && strings.HasPrefix(o.Path, codePath):
-			code.give(o)
-		case o.Write:
-			o.Continue()
-		default:
-			r.answer(o)
-		}
-	})
-	if err == nil && status != (process.Status{}) {
-		r.Stderr.Write(messages.Bytes())
-		if status.Signal == nil {
-			err = fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: exit status %d; compile what has probes with -fno-lto", r.linker.path, status.Code)
+	var messages bytes.Buffer
+	cmd := l.command(l.argumentsForCode())
+	cmd.Stdout, cmd.Stderr = &messages, &messages
+	code := &codeFiles{descriptors: map[string]int{}}
+	first := p
+	first.output = output{} // the run has none
+	r, err := l.superviseRun(first, c, s, cmd, code)
+	if err == nil && r.status != (process.Status{}) {
+		l.Stderr.Write(messages.Bytes())
+		if r.status.Signal == nil {
+			err = fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: exit status %d; compile what has probes with -fno-lto", l.linker.path, r.status.Code)
 		}
 	}
-	if err != nil || status.Signal != nil {
-		return status, err
+	if err != nil || r.status.Signal != nil {
+		return p, r, err
 	}
-	return status, r.takeGenerated(code)
+	p.conversion = p.conversion.with(r.found...)
+	p.before = r
+	p, err = l.withCode(p, c, code.descriptors)
+	return p, r, err
 }
 
-// takeGenerated converts code, and has each file of it take the place of one of those that it was
-// generated of. The others are empty.
-func (r *run) takeGenerated(code *codeFiles) error {
-	slices.SortFunc(code.paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	var objects []*servedFile
-	var fds []int
-	for _, path := range code.paths {
-		fd := code.fds[path]
-		name := output(r.line) + ".lto" + strings.TrimPrefix(path, codePath) + ".o"
-		f := &servedFile{ready: make(chan struct{}), in: r.inputs.examiner.examine(descriptorPath(fd), name), isOnLine: true, fd: -1}
-		f.opened.Store(true)
-		if f.in.typ == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
-			objects, fds = append(objects, f), append(fds, fd)
+// withCode converts code. Each file of it takes the place of one of the files that it was generated of. Those
+// that are left become empty.
+func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int) (runPlan, error) {
+	c.closeLater(slices.Collect(maps.Values(code))...)
+	var objects []*distinctFile
+	var originals []int
+	for _, path := range slices.SortedFunc(maps.Keys(code), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
+		fd := code[path]
+		in := c.examiner.examine(descriptorPath(fd), p.output.path+".lto"+strings.TrimPrefix(path, codePath)+".o")
+		if in.format == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+			objects, originals = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(originals, fd)
 		}
 	}
-	var places []*servedFile
-	for _, f := range r.inputs.order {
-		if f.in.isGenerated() {
-			places = append(places, f)
+	var replaced []*servedFile
+	for _, f := range p.conversion.files {
+		if f.lldGeneratesCode() {
+			replaced = append(replaced, f)
 		}
 	}
-	if len(objects) == 0 || len(objects) > len(places) {
-		return fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", r.linker.path, len(objects), len(places))
+	if len(objects) == 0 || len(objects) > len(replaced) {
+		return p, fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", l.linker.path, len(objects), len(replaced))
 	}
-	r.inputs.order = append(r.inputs.order, objects...)
-	if r.inputs.convertFiles(objects) {
-		return errReported
+	converted, err := c.convertAll(objects)
+	if err != nil {
+		return p, err
 	}
-	var err error
-	if r.empty, err = newDescriptor([]byte(emptyArchive)); err != nil {
-		return err
+	empty, err := newDescriptor([]byte(emptyArchive))
+	if err != nil {
+		return p, err
 	}
-	r.generated, r.placed = map[*servedFile]int{}, map[*servedFile]bool{}
-	for i, f := range places {
+	c.closeLater(empty)
+	p.code = generatedCode{map[*servedFile]int{}, empty}
+	for i, f := range replaced {
 		switch {
 		case i >= len(objects):
-			r.generated[f] = r.empty
-		case objects[i].converted:
-			r.generated[f] = objects[i].fd
+			p.code.descriptors[f] = empty
+		case converted.files[i].isConverted:
+			p.code.descriptors[f] = converted.files[i].descriptor
 		default:
-			r.generated[f] = fds[i]
+			p.code.descriptors[f] = originals[i]
 		}
 	}
-	return nil
+	p.conversion.files = slices.Concat(p.conversion.files, converted.files)
+	p.before.opened = maps.Clone(p.before.opened)
+	for _, f := range converted.files {
+		p.before.opened[f] = true
+	}
+	return p, nil
 }
 
-// hasContents reports whether an object has anything that is loaded.
+// hasContents reports whether an object has a section that is loaded and not empty.
 func hasContents(path string) (loaded bool) {
 	err := withImage(path, func(o *input.Object) error {
 		loaded = slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 })

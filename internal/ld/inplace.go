@@ -18,51 +18,41 @@ import (
 // linkInPlace converts the files that the look has found, and runs the linker with its line and,
 // behind it, an object of what the link lacks. Calls of a file that the look has missed are
 // undefined.
-func (l *link) linkInPlace(ln *line.Line, found lookResult) (process.Status, error) {
-	var wanted []*linkInput
-	var inputs []*linkInput
-	var errs []error
-	for _, in := range found.inputs {
-		if in == nil {
-			continue
-		}
-		inputs = append(inputs, in)
-		switch {
-		case in.err != nil:
-			errs = append(errs, in.err)
-		case in.generates:
-			errs = append(errs, errors.New(in.name+": holds probes in code for link-time optimisation, which --in-place does not convert; link without --in-place, or compile it with -fno-lto"))
-		case in.converts() || in.probes && in.isArchive():
-			wanted = append(wanted, in)
-		}
-	}
-	if len(errs) > 0 {
-		return process.Status{}, errors.Join(errs...)
-	}
-	if err := l.convertInPlace(wanted, inputs); err != nil {
-		return process.Status{}, err
-	}
-	for _, in := range inputs {
-		if in.needs == nil && in.probes && !ln.Relocatable {
-			in.needs = readNeeds(l.Convert.Patch, in.path)
-		}
-	}
-	need, flags, err := l.requirements(inputs, len(wanted) > 0)
+func (l *link) linkInPlace(s survey) (process.Status, error) {
+	convertible, err := inputsToConvert(s.inputs())
 	if err != nil {
 		return process.Status{}, err
 	}
-	verified := func(last ...string) (process.Status, error) {
-		return l.verified(ln, func() []*linkInput { return inputs }, func() (process.Status, error) {
-			return l.runLinker(slices.Concat(flags, l.args, last))
-		})
+	if err := l.convertInPlace(convertible, s.inputs()); err != nil {
+		return process.Status{}, err
 	}
-	if ln.Relocatable || need == nil {
-		if !slices.ContainsFunc(inputs, (*linkInput).holdsProbes) && !found.incomplete {
+	var files []linkedFile
+	for _, in := range s.inputs() {
+		f := linkedFile{in, in.needs}
+		if f.needs == nil && in.callsStubs && !s.line.Relocatable {
+			f.needs = readNeeds(l.Convert.Patch, in.path)
+		}
+		files = append(files, f)
+	}
+	lacking, flags, err := l.requirements(files, len(convertible) > 0)
+	if err != nil {
+		return process.Status{}, err
+	}
+	linkWith := func(last ...string) (process.Status, error) {
+		o := outputOf(s.line)
+		status, err := l.runLinker(slices.Concat(flags, l.args, last))
+		return l.verified(o, status, err, s.inputs())
+	}
+	if s.line.Relocatable || lacking == nil {
+		if !s.contains(func(in *inputFile) bool { return in.mayHoldProbes() }) && !s.missesFiles {
 			return l.execLinker(flags)
 		}
-		return verified()
+		return linkWith()
 	}
-	data, err := l.object(need)
+	if err := l.reportUnknown(lacking.Unknown()); err != nil {
+		return process.Status{}, err
+	}
+	data, err := lacking.Object()
 	if err != nil {
 		return process.Status{}, err
 	}
@@ -71,11 +61,27 @@ func (l *link) linkInPlace(ln *line.Line, found lookResult) (process.Status, err
 	if err != nil {
 		return process.Status{}, err
 	}
-	status, err := verified(append([]string{added}, l.neededAgain(need, inputs)...)...)
+	status, err := linkWith(append([]string{added}, l.librariesToRepeat(lacking, files)...)...)
 	if err != nil || status != (process.Status{}) {
 		return status, err
 	}
-	return status, renameDependency(ln, added)
+	return status, renameDependency(s.line, added)
+}
+
+// inputsToConvert returns the inputs to convert in place. It fails if one cannot be.
+func inputsToConvert(inputs []*inputFile) (convertible []*inputFile, err error) {
+	var errs []error
+	for _, in := range inputs {
+		switch {
+		case in.err != nil:
+			errs = append(errs, in.err)
+		case in.generatesProbes:
+			errs = append(errs, errors.New(in.name+": holds probes in code for link-time optimisation, which --in-place does not convert; link without --in-place, or compile it with -fno-lto"))
+		case in.isConvertible() || in.callsStubs && in.isArchive():
+			convertible = append(convertible, in)
+		}
+	}
+	return convertible, errors.Join(errs...)
 }
 
 // renameDependency has a dependency file name sdtconvert in place of an object that is removed, as
@@ -105,17 +111,17 @@ func renameDependency(ln *line.Line, removed string) error {
 	return nil
 }
 
-// convertInPlace converts files, each once.
-func (l *link) convertInPlace(wanted, inputs []*linkInput) error {
+// convertInPlace converts files, each once. inputs are all of the link, whose definitions tell of probes.
+func (l *link) convertInPlace(convertible, inputs []*inputFile) error {
 	var files []string
-	for _, in := range wanted {
+	for _, in := range convertible {
 		files = append(files, in.path)
 	}
 	files, err := input.Distinct(files)
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	o := l.conversion(len(files), l.probeSource(inputs))
+	o := l.conversionOptions(len(files), l.probeSource(inputs))
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
 	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result { return c.File(files[i], files[i]) }, func(_ int, r *convert.Result) {

@@ -1,28 +1,32 @@
 // Package ld is a linker that runs the real one, and gives it converted bytes of each file
 // that holds probes.
 //
-// The linker gets its command line, its streams and its environment as they are. A look at the
-// files that the line names (hints.go, examine.go) tells whether the link has to do with probes: if
-// not, the process becomes the linker. Otherwise the files with probes are converted, in memory
-// (inputs.go), and the linker runs under supervision (supervise.go): where it opens such a file, it
-// gets the converted bytes. A file that only the linker finds is converted when it is opened. What
-// a link lacks is one more input, the last (needs.go), whose path is the program's own.
+// The linker gets its command line, its streams and its environment as they are. A link has
+// phases, each of which takes values and returns a value:
 //
-// lld generates the code of link-time optimisation within itself, where no file shows it. It runs
-// once before, for that code alone (generate.go). --in-place converts the files themselves, without
-// supervision (inplace.go).
+//   - The look (look.go, examine.go, script.go) returns a survey: the files that the line leads to, and what
+//     they hold. If the link has nothing to do with probes, the process becomes the linker.
+//   - The conversion (convert.go) returns what becomes of each file, in memory. What these files lack is one more
+//     input, the last (needs.go), whose path is the program's own.
+//   - The generation (generate.go) runs lld for the code of link-time optimisation, which lld
+//     makes within itself, where no file shows it.
+//   - The run (run.go, state.go) supervises the linker: where it opens a file with probes, it gets the converted
+//     bytes. A file that only the linker finds is converted when it is opened. The result says
+//     what was found, and whether it lacks a definition: then the linker runs again, from the survey
+//     and that result.
+//   - The verification (verify.go) looks for tracepoints that the output holds unconverted.
+//
+// --in-place converts the files of the survey themselves, without supervision (inplace.go).
 package ld
 
 import (
 	"errors"
-	"fmt"
 	"os/exec"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/lto"
 	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/responsefile"
@@ -52,10 +56,9 @@ const exitFailed = 1
 // errReported stands for errors that have been printed.
 var errReported = errors.New("already reported")
 
-// Run runs the real linker for a program that was called by a name, and by arguments,
-// of one. It returns how the linker has ended, or status 1 where an input could not be
-// converted, which it has told; and does not return where the process has become the
-// linker.
+// Run runs the real linker of a name with some arguments. It returns the linker's status, or status 1 after
+// printing why an input cannot be converted. If there is nothing to convert, it execs the linker, and does not
+// return.
 func Run(p *process.Process, o Options, name string, args []string) (process.Status, error) {
 	real, err := findReal(p, o.Linker, name)
 	if err != nil {
@@ -69,7 +72,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	return status, err
 }
 
-// link is what is known from the beginning. The look before the link settles what it is made for.
+// link is what is known before the look, and does not change, but for what the session has.
 type link struct {
 	Options
 	*process.Process
@@ -90,89 +93,48 @@ func (l *link) run() (process.Status, error) {
 	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
 		return l.execLinker(nil)
 	}
-	plugin := hasFlag(ln, "plugin")
-	k := &examiner{
-		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
-		relocatable: ln.Relocatable, lld: l.linker.hasName("lld"), mold: l.linker.hasName("mold"),
-		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
-	}
-	if k.lld {
-		k.fatLTO[lto.GCC] = false
-	}
-	found := l.lookAt(ln, k)
-	l.warnOfKernelTracepoints(found.inputs)
-	target := patch.Target(0)
-	for _, in := range found.inputs {
-		if in != nil {
-			target = max(target, in.target)
-		}
-	}
-	l.Convert.Patch = l.Convert.Patch.For(target)
-	k.options = l.Convert.Patch
-	if err := l.checkDroppedCode(ln, found.inputs); err != nil {
+	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
+	l.warnOfKernelTracepoints(s.inputs())
+	l = l.madeFor(s.target())
+	if err := l.checkDroppedCode(s); err != nil {
 		return process.Status{}, err
 	}
 	if l.InPlace {
-		return l.linkInPlace(ln, found)
+		return l.linkInPlace(s)
 	}
-	return l.supervise(ln, k, found)
+	return l.linkSupervised(s)
 }
 
-func hasFlag(ln *line.Line, name string) bool {
-	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
+// madeFor returns the link with the options for a target.
+func (l *link) madeFor(target patch.Target) *link {
+	made := *l
+	made.Convert.Patch = l.Convert.Patch.For(target)
+	return &made
 }
 
-// checkDroppedCode refuses what makes a linker drop records of code that it keeps, or fold functions
-// that differ only in their probes: with --drop-relocations nothing keeps records together with
-// their code.
-func (l *link) checkDroppedCode(ln *line.Line, inputs []*linkInput) error {
-	if !l.Convert.Patch.DropRelocations || ln.Relocatable || !slices.ContainsFunc(inputs, func(in *linkInput) bool { return in != nil && in.probes }) {
-		return nil
-	}
-	collects, folds := false, false
-	for _, a := range ln.Args {
-		switch a.Name {
-		case "gc-sections", "no-gc-sections":
-			collects = a.Name == "gc-sections"
-		case "icf", "no-icf":
-			folds = a.Name == "icf" && a.Value != "none"
-		}
-	}
-	const refused = "--drop-relocations: --%s would lose sites, as nothing keeps them together with their code; leave out one of the two"
-	var errs []error
-	if collects {
-		errs = append(errs, fmt.Errorf(refused, "gc-sections"))
-	}
-	if folds {
-		errs = append(errs, fmt.Errorf(refused, "icf"))
-	}
-	return errors.Join(errs...)
-}
-
-// conversion returns the options for so many files.
-func (l *link) conversion(files int, source patch.ProbeSource) convert.Options {
+// conversionOptions returns the options for a number of files.
+func (l *link) conversionOptions(files int, source patch.ProbeSource) convert.Options {
 	o := l.Convert
 	o.Files, o.Patch.LinkConverts = max(files, 1), true
 	o.Patch.ProbeSource = source
 	return o
 }
 
-// probeSource returns what the inputs of a link say about probes, for notes: nil
-// otherwise.
-func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
+// probeSource returns what the files of a link tell of probes, for notes, or nil if there are to be none.
+func (l *link) probeSource(inputs []*inputFile) patch.ProbeSource {
 	if !l.Convert.Patch.MayHaveNotes() {
 		return nil
 	}
 	var files []string
 	for _, in := range inputs {
-		if in != nil && (in.isShared() || in.names && in.lto.Compiler == "" && (in.isObject() || in.isArchive())) {
+		if in.isShared() || in.namesProbes && in.lto.Compiler == "" && (in.isObject() || in.isArchive()) {
 			files = append(files, in.path)
 		}
 	}
 	return probedefs.New(files, probedefs.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
 }
 
-// execLinker execs the linker, as it was called but for more words before the others, or runs that
+// execLinker execs the linker, as it was called but for more words before the others, or runs it
 // where nothing can be execed.
 func (l *link) execLinker(first []string) (process.Status, error) {
 	args := slices.Concat(first, l.args)
@@ -190,8 +152,8 @@ func (l *link) runLinker(args []string) (process.Status, error) {
 }
 
 // command returns a run of the linker with the streams of the process.
-func (l *link) command(words []string) *exec.Cmd {
-	cmd := l.linker.command(words)
+func (l *link) command(args []string) *exec.Cmd {
+	cmd := l.linker.command(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.Stdin, l.Stdout, l.Stderr
 	return cmd
 }
@@ -209,29 +171,21 @@ func (l *link) finish(cmd *exec.Cmd, err error) (process.Status, error) {
 	return process.StatusOf(cmd.ProcessState), nil
 }
 
-// output returns what a link writes.
-func output(ln *line.Line) string {
-	if ln.Output == "" {
-		return ln.InDirectory("a.out")
-	}
-	return ln.InDirectory(ln.Output)
-}
-
-// kinds returns the kinds of sites that a link has records of.
-func kinds(needs []*probeNeeds) (recorded []arch.Kind) {
+// recordedKinds returns the kinds of sites that a link has records of.
+func recordedKinds(needs []*probeNeeds) (kinds []arch.Kind) {
 	for kind := range arch.Kinds {
-		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.records[kind] }) {
-			recorded = append(recorded, kind)
+		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.kinds[kind] }) {
+			kinds = append(kinds, kind)
 		}
 	}
-	return recorded
+	return kinds
 }
 
-// bounds returns the flags that make the linker define the bounds of the sections of
+// boundFlags returns the flags that make the linker define the bounds of the sections of
 // records of some kinds. Linkers define __start_<section> and __stop_<section> only if something
 // refers to them. Nothing in a FreeBSD kernel does: its linker_file_lookup_set asks for
 // the symbols by name, and says ENOENT if they are missing.
-func bounds(layout linkerset.Layout, kinds []arch.Kind) []string {
+func boundFlags(layout linkerset.Layout, kinds []arch.Kind) []string {
 	if layout.Format != linkerset.FreeBSD {
 		return nil
 	}

@@ -118,6 +118,9 @@ func (l linker) hasName(name string) bool {
 	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
 }
 
+// isGNU reports whether the linker is GNU ld, which has no name of its own.
+func (l linker) isGNU() bool { return !l.hasName("gold") && !l.hasName("lld") && !l.hasName("mold") }
+
 // command returns a run of the linker.
 func (l linker) command(words []string) *exec.Cmd {
 	cmd := exec.Command(l.path, words...)

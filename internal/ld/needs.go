@@ -21,11 +21,14 @@ import (
 // probeNeeds is what the probes of a file need of a link.
 type probeNeeds struct {
 	definitions *stubs.Requirements
-	earlier     bool    // it holds records of an earlier conversion with the flags of this one
-	conflicts   []error // or with others
-	err         error
-	records     [arch.Kinds]bool // the kinds of sites that the link has records of
-	lto         map[string]bool  // names of intermediate code: probe objects that it uses, and true for what it defines
+	hasRecords  bool             // of an earlier conversion with the flags of this one
+	conflicts   []error          // records of an earlier conversion with other flags
+	err         error            // why the file cannot be read
+	kinds       [arch.Kinds]bool // of sites that the link has records of
+
+	// ltoDefinitions are names in intermediate code, and whether it defines them: it only uses the others, which
+	// are of probe objects.
+	ltoDefinitions map[string]bool
 }
 
 func stubOptions(o patch.Options) stubs.Options {
@@ -40,7 +43,7 @@ func newNeeds(o patch.Options) *probeNeeds {
 	return &probeNeeds{definitions: stubs.New(stubOptions(o))}
 }
 
-// readNeeds reads an object, or the members of an archive.
+// readNeeds returns the needs of an object, or of the members of an archive.
 func readNeeds(o patch.Options, file string) *probeNeeds {
 	p := newNeeds(o)
 	f, err := input.Open(file)
@@ -62,47 +65,68 @@ func readNeeds(o patch.Options, file string) *probeNeeds {
 	return p
 }
 
-// add adds an object. scan is what was found in it, or nil; then the object need not have
-// to do with probes.
+// mergeNeeds returns the needs of two parts of a file, of which the first may be nil.
+func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
+	if a == nil {
+		return b
+	}
+	merged := newNeeds(o)
+	for _, p := range []*probeNeeds{a, b} {
+		merged.definitions.Merge(p.definitions)
+		merged.hasRecords = merged.hasRecords || p.hasRecords
+		merged.conflicts = append(merged.conflicts, p.conflicts...)
+		for kind, has := range p.kinds {
+			merged.kinds[kind] = merged.kinds[kind] || has
+		}
+		if merged.ltoDefinitions == nil {
+			merged.ltoDefinitions = p.ltoDefinitions
+		}
+	}
+	merged.err = errors.Join(a.err, b.err)
+	return merged
+}
+
+// add adds an object. scan is what patch.Find found in it. If it is nil, the object may have nothing to do with
+// probes.
 func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	if scan == nil {
-		if found, err := obj.NamesContain(probeTexts(o)); err != nil || !found {
+		if named, err := obj.NamesContain(probeTexts(o)); err != nil || !named {
 			return err
 		}
 	}
-	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
+	hasRecords, err := o.CheckEarlier(obj.Object, obj.Machine)
 	switch {
 	case err == nil:
-		p.earlier = p.earlier || earlier
+		p.hasRecords = p.hasRecords || hasRecords
 	case obj.Source.Member != nil:
 		p.conflicts = []error{err} // one for all members
 	default:
 		p.conflicts = append(p.conflicts, err)
 	}
-	p.addRecords(o, obj, scan)
+	p.addKinds(o, obj, scan)
 	return p.definitions.AddScan(obj.Object, obj.Machine, scan)
 }
 
-// addLTO adds a source that the linker generates code of: its symbols, and the object that they
-// are in, if it is one. The linker does not take the machine code of that.
+// addLTO adds the symbols of a source that the linker generates code of. obj is the object that has them, nil for
+// bitcode. The linker takes no machine code of it.
 func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, symbols []input.LTOSymbol) error {
 	if obj != nil {
 		if err := p.definitions.Begin(obj.Object, obj.Machine); err != nil {
 			return err
 		}
 	}
-	if p.lto == nil {
-		p.lto = map[string]bool{}
+	if p.ltoDefinitions == nil {
+		p.ltoDefinitions = map[string]bool{}
 	}
 	for _, s := range symbols {
 		if kind, id, ok := o.Names.Match(s.Name); ok {
-			p.records[kind] = true
-			if object := o.ProbePrefix + id; !s.Defined && !p.lto[object] {
-				p.lto[object] = false
+			p.kinds[kind] = true
+			if object := o.ProbePrefix + id; !s.Defined && !p.ltoDefinitions[object] {
+				p.ltoDefinitions[object] = false
 			}
 		}
 		if s.Defined {
-			p.lto[s.Name] = true
+			p.ltoDefinitions[s.Name] = true
 		}
 		p.definitions.AddLTO(file, s.Name, s.Defined)
 	}
@@ -111,10 +135,10 @@ func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, sym
 
 // ltoReferences returns the probe objects which intermediate code defines and, once it is converted,
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
-func ltoReferences(inputs []*linkInput) (names []string) {
+func ltoReferences(files []linkedFile) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
-	for _, p := range needsOf(inputs) {
-		for name, isDefined := range p.lto {
+	for _, p := range needsOf(files) {
+		for name, isDefined := range p.ltoDefinitions {
 			defined[name] = defined[name] || isDefined
 			used[name] = used[name] || !isDefined
 		}
@@ -130,64 +154,64 @@ func ltoReferences(inputs []*linkInput) (names []string) {
 	return names
 }
 
-// addRecords notes of which kinds an object has records: from its conversion, of which
-// scan is nil if there was none, or from an earlier one.
-func (p *probeNeeds) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
+// addKinds adds the kinds of sites that an object has records of: those of scan, which is converted, unless it
+// is nil, and those of an earlier conversion.
+func (p *probeNeeds) addKinds(o patch.Options, obj *input.Object, scan *patch.Scan) {
 	if scan != nil {
 		for _, ref := range scan.Calls {
-			p.records[ref.Stub.Kind] = true
+			p.kinds[ref.Stub.Kind] = true
 		}
 	}
 	for i := range obj.Sections {
 		if kind, ok := o.Layout.IsRecordSection(&obj.Sections[i]); ok {
-			p.records[kind] = true
+			p.kinds[kind] = true
 		}
 	}
 }
 
 // needsOf returns the needs of the files that have any.
-func needsOf(inputs []*linkInput) (needs []*probeNeeds) {
-	for _, in := range inputs {
-		if in.needs != nil {
-			needs = append(needs, in.needs)
+func needsOf(files []linkedFile) (needs []*probeNeeds) {
+	for _, f := range files {
+		if f.needs != nil {
+			needs = append(needs, f.needs)
 		}
 	}
 	return needs
 }
 
-// requirements returns what the link of some files lacks, nil for nothing, and the flags that it gets. It
-// refuses records that do not go together. converted is whether files are converted for this link.
-func (l *link) requirements(inputs []*linkInput, converted bool) (need *stubs.Requirements, flags []string, err error) {
-	needs := needsOf(inputs)
-	if err := checkAgreement(needs, converted); err != nil {
+// requirements returns what the link of some files lacks, nil for nothing, and the flags that the linker gets.
+// It refuses records that do not go together. converts says that files are converted for this link.
+func (l *link) requirements(files []linkedFile, converts bool) (lacking *stubs.Requirements, flags []string, err error) {
+	needs := needsOf(files)
+	if err := checkAgreement(needs, converts); err != nil {
 		return nil, nil, err
 	}
-	if err := l.checkPrefixes(inputs); err != nil {
+	if err := l.checkPrefixes(files); err != nil {
 		return nil, nil, err
 	}
 	if !l.Convert.Patch.NoRecords {
-		flags = bounds(l.Convert.Patch.Layout, kinds(needs))
+		flags = boundFlags(l.Convert.Patch.Layout, recordedKinds(needs))
 	}
-	need, err = l.missing(inputs)
-	return need, flags, err
+	lacking, err = l.lackingDefinitions(files)
+	return lacking, flags, err
 }
 
-// checkAgreement refuses what cannot be read, and records that do not go together. Those
-// that are all alike do, whatever the flags are, if nothing is converted now.
-func checkAgreement(needs []*probeNeeds, converted bool) error {
+// checkAgreement refuses files that cannot be read, and records that do not go together. Records of earlier
+// conversions that are all alike go together, whatever the flags are, if nothing is converted now.
+func checkAgreement(needs []*probeNeeds, converts bool) error {
 	var errs, conflicts []error
-	mixed := converted
+	isMixed := converts
 	for _, p := range needs {
 		if p.err != nil {
 			errs = append(errs, p.err)
 		}
-		mixed = mixed || p.earlier
+		isMixed = isMixed || p.hasRecords
 		for _, conflict := range p.conflicts {
 			conflicts = append(conflicts, conflict)
-			mixed = mixed || cause(conflict) != cause(conflicts[0])
+			isMixed = isMixed || cause(conflict) != cause(conflicts[0])
 		}
 	}
-	if mixed {
+	if isMixed {
 		errs = append(errs, conflicts...)
 	}
 	return errors.Join(errs...)
@@ -204,50 +228,50 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// missing returns what the link of some files lacks, or nil.
-func (l *link) missing(inputs []*linkInput) (*stubs.Requirements, error) {
+// lackingDefinitions returns what the link of some files lacks, or nil.
+func (l *link) lackingDefinitions(files []linkedFile) (*stubs.Requirements, error) {
 	if l.NoStubs || l.Convert.Patch.NoRecords {
 		return nil, nil
 	}
-	need := stubs.New(stubOptions(l.Convert.Patch))
-	for _, in := range inputs {
+	lacking := stubs.New(stubOptions(l.Convert.Patch))
+	for _, f := range files {
 		switch {
-		case in.needs == nil:
-		case in.optional || in.isArchive():
-			need.MergeOptional(in.needs.definitions)
+		case f.needs == nil:
+		case f.isOptional || f.isArchive():
+			lacking.MergeOptional(f.needs.definitions)
 		default:
-			need.Merge(in.needs.definitions)
+			lacking.Merge(f.needs.definitions)
 		}
 	}
-	if need.Missing() && !need.HasMachine() { // of bitcode alone
-		need.Merge(l.machineOf(inputs))
+	if lacking.Missing() && !lacking.HasMachine() { // of bitcode alone
+		lacking.Merge(l.machineOf(files))
 	}
-	for _, in := range inputs {
-		if !need.Missing() {
+	for _, f := range files {
+		if !lacking.Missing() {
 			return nil, nil
 		}
-		if !in.isShared() {
+		if !f.isShared() {
 			continue
 		}
-		if err := addLibrary(need, in.path); err != nil {
+		if err := addLibrary(lacking, f.path); err != nil {
 			return nil, err
 		}
 	}
-	if !need.Missing() {
+	if !lacking.Missing() {
 		return nil, nil
 	}
-	return need, nil
+	return lacking, nil
 }
 
-// machineOf returns a need of nothing, with the machine of the first object among some files.
-func (l *link) machineOf(inputs []*linkInput) *stubs.Requirements {
-	need := stubs.New(stubOptions(l.Convert.Patch))
-	for _, in := range inputs {
-		if in.isObject() && withImage(in.path, func(o *input.Object) error { return need.Begin(o.Object, o.Machine) }) == nil {
+// machineOf returns requirements of nothing, with the machine of the first object among some files.
+func (l *link) machineOf(files []linkedFile) *stubs.Requirements {
+	machine := stubs.New(stubOptions(l.Convert.Patch))
+	for _, f := range files {
+		if f.isObject() && withImage(f.path, func(o *input.Object) error { return machine.Begin(o.Object, o.Machine) }) == nil {
 			break
 		}
 	}
-	return need
+	return machine
 }
 
 // withImage calls a function with an ELF file.
@@ -264,39 +288,39 @@ func withImage(path string, call func(*input.Object) error) error {
 	return call(o)
 }
 
-// addLibrary takes in what a shared library defines.
-func addLibrary(need *stubs.Requirements, file string) error {
+// addLibrary adds what a shared library defines to requirements.
+func addLibrary(lacking *stubs.Requirements, file string) error {
 	f, err := input.Open(file)
 	if err != nil {
-		return nil // the linker knows why
+		return nil // the linker reports it
 	}
 	defer f.Close()
 	o, err := f.Source().Image()
 	if err != nil {
 		return err
 	}
-	return need.Add(o.Object, nil)
+	return lacking.Add(o.Object, nil)
 }
 
-// neededAgain returns words for shared libraries that have providers of what a link lacks. GNU ld
-// drops a library of --as-needed that nothing before it refers to.
-func (l *link) neededAgain(need *stubs.Requirements, inputs []*linkInput) (words []string) {
-	if l.linker.hasName("gold") || l.linker.hasName("lld") || l.linker.hasName("mold") {
+// librariesToRepeat returns the arguments that lead to shared libraries with providers of what a link lacks. GNU
+// ld drops a library of --as-needed that nothing before it refers to.
+func (l *link) librariesToRepeat(lacking *stubs.Requirements, files []linkedFile) (arguments []string) {
+	if !l.linker.isGNU() {
 		return nil
 	}
-	for _, in := range inputs {
-		has := false
-		if in.isShared() && in.word != "" {
-			_ = withImage(in.path, func(o *input.Object) (err error) { // the linker knows what is wrong with it
-				has, err = need.ProvidersOf(o.Object)
+	for _, f := range files {
+		hasProvider := false
+		if f.isShared() && f.argument != "" {
+			_ = withImage(f.path, func(o *input.Object) (err error) { // the linker reports what is wrong with it
+				hasProvider, err = lacking.ProvidersOf(o.Object)
 				return err
 			})
 		}
-		if has {
-			words = append(words, in.word)
+		if hasProvider {
+			arguments = append(arguments, f.argument)
 		}
 	}
-	return words
+	return arguments
 }
 
 // reportUnknown warns of probes that may be misspelt, or refuses the link for them.
@@ -311,14 +335,6 @@ func (l *link) reportUnknown(probes []stubs.Unknown) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// object returns the object of what a link lacks.
-func (l *link) object(need *stubs.Requirements) ([]byte, error) {
-	if err := l.reportUnknown(need.Unknown()); err != nil {
-		return nil, err
-	}
-	return need.Object()
 }
 
 // needsCollector collects the needs of objects that are about to be converted, from several

@@ -13,19 +13,19 @@ import (
 // the link defines. The link adds no definition of such names, so the linker would only call them
 // undefined, or leave them to the loader. For an archive, of which the linker may take another
 // member, it warns.
-func (l *link) checkPrefixes(inputs []*linkInput) error {
+func (l *link) checkPrefixes(files []linkedFile) error {
 	undefined := map[string]bool{}
-	eachOtherPrefix(inputs, func(_ *linkInput, symbol string, _ error) { undefined[symbol] = true })
-	for _, in := range inputs {
+	eachOtherPrefix(files, func(_ linkedFile, symbol string, _ error) { undefined[symbol] = true })
+	for _, f := range files {
 		if len(undefined) > 0 {
-			removeDefined(undefined, in.path)
+			removeDefined(undefined, f.path)
 		}
 	}
 	var errs []error
-	eachOtherPrefix(inputs, func(in *linkInput, symbol string, err error) {
+	eachOtherPrefix(files, func(f linkedFile, symbol string, err error) {
 		switch {
 		case !undefined[symbol]:
-		case in.isArchive() || in.optional:
+		case f.isArchive() || f.isOptional:
 			message.Warning(l.Stderr, err)
 		default:
 			errs = append(errs, err)
@@ -34,16 +34,16 @@ func (l *link) checkPrefixes(inputs []*linkInput) error {
 	return errors.Join(errs...)
 }
 
-// eachOtherPrefix calls a function with each file that has such records, the probe object of the
-// first, and the error that says so.
-func eachOtherPrefix(inputs []*linkInput, found func(in *linkInput, symbol string, err error)) {
-	for _, in := range inputs {
-		if in.needs == nil {
+// eachOtherPrefix calls a function for each record of another prefix: with its file, the probe object that it
+// names, and the error that says so.
+func eachOtherPrefix(files []linkedFile, call func(f linkedFile, symbol string, err error)) {
+	for _, f := range files {
+		if f.needs == nil {
 			continue
 		}
-		for _, err := range in.needs.conflicts {
+		for _, err := range f.needs.conflicts {
 			if prefix := (*patch.PrefixError)(nil); errors.As(err, &prefix) {
-				found(in, prefix.Symbol, err)
+				call(f, prefix.Symbol, err)
 			}
 		}
 	}

@@ -55,9 +55,9 @@ func readLibraryScript(path string) (s libraryScript, ok bool) {
 // scriptWords divides a script into names and parentheses. A comment that does not end is a word of its own.
 func scriptWords(text string) []string {
 	for {
-		before, behind, found := strings.Cut(text, "/*")
-		_, after, ends := strings.Cut(behind, "*/")
-		if !found || !ends {
+		before, rest, begins := strings.Cut(text, "/*")
+		_, after, ends := strings.Cut(rest, "*/")
+		if !begins || !ends {
 			break
 		}
 		text = before + " " + after
@@ -86,25 +86,25 @@ func parenthesized(words []string) (values, rest []string) {
 	return values, []string{"("} // it is not closed
 }
 
-// libraryHints returns the files that the script of a library names, where they are found. complete is false if
-// there may be more.
-func libraryHints(ln *line.Line, path string) (files []hint, complete bool) {
-	s, complete := readLibraryScript(path)
+// filesOfLibraryScript returns the files that the script of a library names, where they are found. isWhole is
+// false if there may be more.
+func filesOfLibraryScript(ln *line.Line, path string) (files []lineFile, isWhole bool) {
+	s, isWhole := readLibraryScript(path)
 	for _, name := range s.inputs {
-		found, ok := scriptFiles(ln, path, name)
-		complete = complete && ok
-		for _, file := range found {
-			files = append(files, hint{path: file})
+		paths := pathsInScript(ln, path, name)
+		isWhole = isWhole && len(paths) > 0
+		for _, path := range paths {
+			files = append(files, lineFile{path: path})
 		}
 	}
-	return files, complete
+	return files, isWhole
 }
 
-// scriptFiles returns the files that a script may name, by a path or by -l. Linkers do not agree where
-// they look first. ok is false if there is none.
-func scriptFiles(ln *line.Line, script, name string) (files []string, ok bool) {
+// pathsInScript returns the files that a name in a script, or -l, may stand for. Linkers do not agree where they
+// look first.
+func pathsInScript(ln *line.Line, script, name string) (files []string) {
 	candidates := []string{ln.InDirectory(name), paths.Beside(script, name)}
-	if library, found := strings.CutPrefix(name, "-l"); found {
+	if library, ok := strings.CutPrefix(name, "-l"); ok {
 		candidates = ln.Candidates(&line.Arg{Value: library})
 	} else if !filepath.IsAbs(name) {
 		candidates = append(candidates, ln.Candidates(&line.Arg{Value: ":" + name})...)
@@ -114,7 +114,7 @@ func scriptFiles(ln *line.Line, script, name string) (files []string, ok bool) {
 			files = append(files, path)
 		}
 	}
-	return files, len(files) > 0
+	return files
 }
 
 // targetOfScript returns the target that the script of a library names.

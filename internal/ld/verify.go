@@ -1,8 +1,10 @@
 package ld
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -11,30 +13,64 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
 	"sdtconvert/patch"
 )
 
-// verified runs a link, and looks at the output of one that ends with status 0: the conversion may have
-// missed an input that only the linker knows, or that it could not see. If the output holds an unconverted
-// tracepoint, it is removed. unconverted returns the inputs that were not converted.
-func (l *link) verified(ln *line.Line, unconverted func() []*linkInput, link func() (process.Status, error)) (process.Status, error) {
-	out := output(ln)
-	was, _ := os.Stat(out)
-	status, err := link()
-	if err != nil || status != (process.Status{}) || !hasChanged(out, was) {
+// output is what a link writes, and what was there before.
+type output struct {
+	path     string
+	before   fs.FileInfo        // nil for no file
+	identity supervise.Identity // of the file before
+}
+
+// outputOf returns the output of a link that has not begun.
+func outputOf(ln *line.Line) output {
+	o := output{path: ln.InDirectory(cmp.Or(ln.Output, "a.out"))}
+	o.before, _ = os.Stat(o.path)
+	o.identity, _ = supervise.Identify(o.path)
+	return o
+}
+
+// hasChanged reports whether there is a regular file that is not the one that was there before the link.
+func (o output) hasChanged() bool {
+	now, err := os.Lstat(o.path)
+	return err == nil && now.Mode().IsRegular() &&
+		(o.before == nil || !os.SameFile(o.before, now) || !o.before.ModTime().Equal(now.ModTime()) || o.before.Size() != now.Size())
+}
+
+// removeIfChanged removes what a linker has written.
+func (o output) removeIfChanged() {
+	if o.hasChanged() {
+		os.Remove(o.path)
+	}
+}
+
+// verified returns the status of a link, once the output of one that ended with status 0 is verified.
+func (l *link) verified(o output, status process.Status, err error, unconverted []*inputFile) (process.Status, error) {
+	if err != nil || status != (process.Status{}) {
 		return status, err
 	}
-	names := l.Convert.Patch.Names
-	findings, err := unconvertedSites(out, names)
+	return status, verify(o, l.Convert.Patch.Names, unconverted)
+}
+
+// verify fails if the output holds an unconverted tracepoint, and removes it: the conversion may have missed an
+// input that only the linker knows, or that it could not see. The error names those of the inputs, which were
+// not converted, that hold it.
+func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
+	if !o.hasChanged() {
+		return nil
+	}
+	findings, err := unconvertedSites(o.path, patterns)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("cannot look for unconverted tracepoints in the output: %w", err)
 	case len(findings) > 0:
-		err = unconvertedError(out, findings, holders(unconverted(), names, findings))
+		err = unconvertedError(o.path, findings, inputsHolding(findings, unconverted, patterns))
 	default:
-		return status, nil
+		return nil
 	}
-	return status, errors.Join(err, os.Remove(out))
+	return errors.Join(err, os.Remove(o.path))
 }
 
 // unconvertedSites returns the tracepoints of an output that are not converted.
@@ -63,25 +99,25 @@ func unconvertedError(out string, findings []check.Finding, files []string) erro
 	const most = 5
 	what := findings[0].Message
 	if probes := probesOf(findings); len(probes) > 0 {
-		what = listed(probes, most)
+		what = shortList(probes, most)
 	}
 	if len(files) == 0 {
 		files = []string{"an input that sdtconvert has not seen"}
 	}
-	return fmt.Errorf("%s: holds tracepoints that were not converted (%s), of %s; convert their objects before the link, with sdtconvert or sdtconvert cc. The output is removed", out, what, listed(files, most))
+	return fmt.Errorf("%s: holds tracepoints that were not converted (%s), of %s; convert their objects before the link, with sdtconvert or sdtconvert cc. The output is removed", out, what, shortList(files, most))
 }
 
-// listed returns the first words of a list, and how many more there are.
-func listed(words []string, most int) string {
+// shortList returns the first words of a list, and how many more there are.
+func shortList(words []string, most int) string {
 	if len(words) <= most {
 		return strings.Join(words, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
 }
 
-// holders returns the names of the inputs, or members of archives, that hold tracepoints of the probes that were
-// found, or intermediate code that mentions them.
-func holders(inputs []*linkInput, patterns patch.Names, findings []check.Finding) (names []string) {
+// inputsHolding returns the names of the inputs, or members of archives, that hold tracepoints of the probes of
+// findings, or intermediate code that mentions them.
+func inputsHolding(findings []check.Finding, inputs []*inputFile, patterns patch.Names) (names []string) {
 	var probes [][]byte
 	for _, probe := range probesOf(findings) {
 		probes = append(probes, []byte(probe))
@@ -93,7 +129,7 @@ func holders(inputs []*linkInput, patterns patch.Names, findings []check.Finding
 			if err != nil || !mentions {
 				return nil
 			}
-			if sites, err := check.Unconverted(src, patterns); in.generates || err == nil && len(sites) > 0 {
+			if sites, err := check.Unconverted(src, patterns); in.generatesProbes || err == nil && len(sites) > 0 {
 				names = append(names, strings.Replace(src.Name, in.path, in.name, 1))
 			}
 			return nil

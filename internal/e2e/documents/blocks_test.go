@@ -47,7 +47,7 @@ var shownBlocks = map[string][]shownBlock{
 		{"probes:", "internal/check/TestRecipes", ""},
 	},
 	"docs/cost.md":   {{"const int enabled", "TestFragments", ""}},
-	"docs/design.md": {{"path", "", "a diagram"}},
+	"docs/design.md": {{"path", "", "a diagram"}, {"line", "", "a diagram"}},
 	"docs/first-steps.md": {
 		{"/* count.c */", "TestCommands", ""},
 		{"$ cc", "TestCommands", ""},

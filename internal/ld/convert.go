@@ -1,0 +1,272 @@
+package ld
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/supervise"
+)
+
+// conversion is what became of the files of a link. It does not change.
+type conversion struct {
+	files      []*servedFile // in the order in which the look, and then the linker, came to them
+	byIdentity map[supervise.Identity]*servedFile
+}
+
+// servedFile is a file as it was when its identity was taken, and what the linker gets for it. It does not change.
+type servedFile struct {
+	linkedFile
+	isBinary    bool   // it is linked as it is, and no object
+	isConverted bool   // other bytes take its place
+	refusal     []byte // the message why it cannot be converted, printed if the linker opens it
+	descriptor  int    // of the converted bytes, -1 if they are not held
+}
+
+// linkedFile is a file, and what its probes need of the link: nil for nothing.
+type linkedFile struct {
+	*inputFile
+	needs *probeNeeds
+}
+
+// with returns the conversion with more files behind its own.
+func (c conversion) with(files ...identifiedFile) conversion {
+	with := conversion{slices.Clone(c.files), maps.Clone(c.byIdentity)}
+	if with.byIdentity == nil {
+		with.byIdentity = map[supervise.Identity]*servedFile{}
+	}
+	for _, f := range files {
+		with.files = append(with.files, f.servedFile)
+		with.byIdentity[f.identity] = f.servedFile
+	}
+	return with
+}
+
+// identifiedFile is a served file with the identity by which the linker's opens lead to it.
+type identifiedFile struct {
+	identity supervise.Identity
+	*servedFile
+}
+
+// linked returns the files that are not linked as they are.
+func (c conversion) linked() []linkedFile { return linkedOf(c.files) }
+
+// linkedOf returns those of the files that are not linked as they are.
+func linkedOf(files []*servedFile) (linked []linkedFile) {
+	for _, f := range files {
+		if !f.isBinary {
+			linked = append(linked, f.linkedFile)
+		}
+	}
+	return linked
+}
+
+// unconverted returns the files that the linker reads as they are.
+func (c conversion) unconverted() (inputs []*inputFile) {
+	for _, f := range c.files {
+		if !f.isConverted && !f.isShared() {
+			inputs = append(inputs, f.inputFile)
+		}
+	}
+	return inputs
+}
+
+// contains reports whether a file has some property.
+func (c conversion) contains(property func(*servedFile) bool) bool {
+	return slices.ContainsFunc(c.files, property)
+}
+
+// fileConverter converts files, to descriptors of files without a name. Several goroutines use it.
+type fileConverter struct {
+	*link
+	examiner  *examiner
+	converter *convert.Converter
+	collector *needsCollector
+
+	mu       sync.Mutex     // of the rest
+	outputs  map[string]int // descriptors that the converter has written, by path
+	held     []int          // descriptors of converted bytes, at most maxHeld
+	others   []int          // descriptors that are closed with these
+	maxHeld  int
+	warnings message.Tally
+}
+
+// newFileConverter returns a converter. inputs are what the look found, whose definitions tell of probes.
+func newFileConverter(l *link, e *examiner, inputs []*inputFile) *fileConverter {
+	c := &fileConverter{link: l, examiner: e, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
+	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
+	o := l.conversionOptions(0, l.probeSource(inputs))
+	o.LinkGenerates, o.SkipUnchanged, o.FollowThin = true, true, true
+	if !e.isRelocatable {
+		o.Planned = c.collector.add
+	}
+	c.converter = convert.New(o, &replace.Writer{TakeDescriptor: c.takeOutput, TempDir: l.TempDir()})
+	return c
+}
+
+// takeOutput gets the descriptor of an output from the converter.
+func (c *fileConverter) takeOutput(path string, fd int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if earlier, ok := c.outputs[path]; ok {
+		closeDescriptor(earlier)
+	}
+	c.outputs[path] = fd
+}
+
+// convertAll converts the files that the look found. It prints each refusal of a file that the line names, in
+// the order of the files, and then fails with errReported. Any other refusal is printed if the linker opens the
+// file.
+func (c *fileConverter) convertAll(files []*distinctFile) (conversion, error) {
+	var served []identifiedFile
+	isRefused := false
+	type outcome struct {
+		file   *servedFile
+		result *convert.Result
+	}
+	parallel.InOrder(len(files), c.Convert.Jobs, func(i int) outcome {
+		f, r := c.convert(files[i].inputFile, files[i].isBinary)
+		return outcome{f, r}
+	}, func(i int, o outcome) {
+		served = append(served, identifiedFile{files[i].identity, o.file})
+		if o.file.refusal != nil && files[i].isNamed {
+			c.Stderr.Write(bytes.ReplaceAll(o.file.refusal, []byte(o.file.path), []byte(o.file.name)))
+			isRefused = true
+			return
+		}
+		c.print(o.result)
+	})
+	if isRefused {
+		return conversion{}, errReported
+	}
+	return conversion{}.with(served...), nil
+}
+
+// convert converts a file if its bytes are to be converted. The result is nil if they are not.
+func (c *fileConverter) convert(in *inputFile, isBinary bool) (*servedFile, *convert.Result) {
+	f := &servedFile{linkedFile: linkedFile{in, in.needs}, isBinary: isBinary, descriptor: -1}
+	switch {
+	case in.err != nil:
+		f.refusal = refusalOf(in.err)
+		return f, nil
+	case isBinary || !in.callsStubs:
+		return f, nil
+	case !in.isConvertible():
+		f.needs = c.withNeedsOfFile(in)
+		return f, nil
+	}
+	fd, r := c.write(in)
+	if r.Failed {
+		f.refusal = r.Messages.Bytes()
+		return f, r
+	}
+	f.isConverted = fd >= 0
+	if fd >= 0 && c.hold(fd) {
+		f.descriptor = fd
+	}
+	if needs := c.collector.take(in.path); needs != nil && !in.generatesProbes {
+		f.needs = mergeNeeds(c.Convert.Patch, in.needs, needs)
+	} else {
+		f.needs = c.withNeedsOfFile(in)
+	}
+	return f, r
+}
+
+// hold keeps a descriptor open until close, or closes it if there are too many.
+func (c *fileConverter) hold(fd int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.held) >= c.maxHeld {
+		closeDescriptor(fd)
+		return false
+	}
+	c.held = append(c.held, fd)
+	return true
+}
+
+// closeLater has close close descriptors.
+func (c *fileConverter) closeLater(fds ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.others = append(c.others, fds...)
+}
+
+// unnamedSuffix makes what the converter writes to another file than the input.
+const unnamedSuffix = " (converted)"
+
+// write converts a file. fd is of the converted bytes, -1 for none.
+func (c *fileConverter) write(in *inputFile) (fd int, r *convert.Result) {
+	r = c.converter.File(in.path, in.path+unnamedSuffix)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fd, isWritten := c.outputs[in.path+unnamedSuffix]
+	delete(c.outputs, in.path+unnamedSuffix)
+	if isWritten && r.Failed {
+		closeDescriptor(fd)
+	}
+	if !isWritten || r.Failed {
+		fd = -1
+	}
+	return fd, r
+}
+
+// withNeedsOfFile returns the needs that the look found, and those that a file with probes has besides. The look
+// finds all needs of what code is generated of, but not those of the other members of an archive.
+func (c *fileConverter) withNeedsOfFile(in *inputFile) *probeNeeds {
+	if c.examiner.isRelocatable || !in.isArchive() && (in.format != filetype.ELF || in.generatesProbes) {
+		return in.needs
+	}
+	return mergeNeeds(c.Convert.Patch, in.needs, readNeeds(c.Convert.Patch, in.path))
+}
+
+// refusalOf returns an error as it is printed.
+func refusalOf(err error) []byte {
+	var text bytes.Buffer
+	message.Error(&text, err)
+	return text.Bytes()
+}
+
+// print prints what a conversion reports, unless it has failed: a refusal is printed for the file. The result
+// may be nil.
+func (c *fileConverter) print(r *convert.Result) {
+	if r == nil || r.Failed {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Print(c.Stderr, &c.warnings)
+}
+
+// open opens the converted bytes of a file anew, so that offsets are the linker's own. If they are not held, the
+// file is converted again.
+func (c *fileConverter) open(f *servedFile) (fd int, err error) {
+	held := f.descriptor
+	if held < 0 {
+		if held, _ = c.write(f.inputFile); held < 0 {
+			return -1, fmt.Errorf("%s: %w", f.name, input.ErrChanged)
+		}
+		c.collector.take(f.path)
+		defer closeDescriptor(held)
+	}
+	return openDescriptor(descriptorPath(held))
+}
+
+// descriptorPath returns a path of what a descriptor of this process stands for.
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// close closes the descriptors that are held, and prints the warnings.
+func (c *fileConverter) close() {
+	for _, fd := range slices.Concat(c.held, c.others) {
+		closeDescriptor(fd)
+	}
+	c.warnings.Print(c.Stderr)
+}

@@ -1,0 +1,263 @@
+package ld
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/supervise"
+	"sdtconvert/patch"
+)
+
+// survey is what the look knows of a link. It does not change afterwards.
+type survey struct {
+	line  *line.Line
+	files []lineFile
+	// missesFiles says that the linker will read files that are not among these. The look repeats no search of a
+	// linker: a file that it misses is converted when the linker opens it.
+	missesFiles bool
+}
+
+// lineFile is a file that a linker probably reads.
+type lineFile struct {
+	path     string
+	argument string     // that leads to it, or "" for a script
+	isBinary bool       // it is linked as it is
+	isLazy   bool       // it is between --start-lib and --end-lib
+	isNamed  bool       // the line names the file itself, so that the linker surely reads it
+	input    *inputFile // what the look found in it, nil for a binary file
+}
+
+// look looks at the files that a command line leads to, and at those that scripts of libraries among them name.
+func look(ln *line.Line, e *examiner, jobs int) survey {
+	s := survey{line: ln}
+	next, missesFiles := filesOnLine(ln)
+	s.missesFiles = missesFiles
+	seen := map[string]bool{}
+	for len(next) > 0 {
+		batch := withoutRepeated(next, seen)
+		parallel.Each(len(batch), jobs, func(i int) {
+			if f := &batch[i]; !f.isBinary {
+				f.input = e.examine(f.path, f.path)
+				f.input.isOptional, f.input.argument = f.isLazy, f.argument
+			}
+		})
+		s.files, next = append(s.files, batch...), nil
+		for _, f := range batch {
+			if f.input != nil && f.input.isScript {
+				files, isWhole := filesOfLibraryScript(ln, f.path)
+				next, s.missesFiles = append(next, files...), s.missesFiles || !isWhole
+			}
+		}
+	}
+	return s
+}
+
+// withoutRepeated returns the files whose paths were not seen, and adds these. A binary file is no repetition:
+// each use of it counts.
+func withoutRepeated(files []lineFile, seen map[string]bool) []lineFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f lineFile) bool {
+		isRepeated := seen[f.path] && !f.isBinary
+		seen[f.path] = seen[f.path] || !f.isBinary
+		return isRepeated
+	})
+}
+
+// filesOnLine returns the files that a line names, and those that -l probably finds. missesFiles says that the
+// line leads to others.
+func filesOnLine(ln *line.Line) (files []lineFile, missesFiles bool) {
+	missesFiles = ln.Elsewhere || len(ln.Scripts) > 0
+	target := input.Target{} // of the first file
+	for i := range ln.Args {
+		arg := &ln.Args[i]
+		switch {
+		case arg.Kind == line.Input:
+			path := ln.InDirectory(arg.Value)
+			if _, err := os.Stat(path); err != nil {
+				missesFiles = true // the word may be the value of the flag before it
+				continue
+			}
+			files = append(files, lineFile{path: path, argument: arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy, isNamed: true})
+			if target == (input.Target{}) && !arg.Foreign {
+				target = targetOf(path)
+			}
+		case arg.Kind == line.Library:
+			path, ok := firstOfTarget(ln.Candidates(arg), target)
+			if !ok {
+				missesFiles = true
+				continue
+			}
+			files = append(files, lineFile{path: path, argument: "-l" + arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy})
+		case arg.Name == "just-symbols":
+			files = append(files, lineFile{path: ln.InDirectory(arg.Value)})
+		}
+	}
+	return files, missesFiles
+}
+
+// firstOfTarget returns the first of the files that is for a target: a linker passes over the others.
+func firstOfTarget(files []string, target input.Target) (file string, ok bool) {
+	for _, file := range files {
+		if t := targetOf(file); t == (input.Target{}) || target == (input.Target{}) || t == target {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// targetOf returns what an ELF file is made for, the first in an archive, or the format that a script
+// names. It returns the zero target for other files.
+func targetOf(file string) (target input.Target) {
+	done := errors.New("done")
+	input.Each(file, input.Options{FollowThin: true}, func(src *input.Source) error {
+		var ok bool
+		if target, _, ok = src.Ident(); !ok && src.Member == nil {
+			target = targetOfScript(file)
+		} else if !ok {
+			return nil
+		}
+		return done
+	})
+	return target
+}
+
+// inputs returns the files that are not linked as they are.
+func (s *survey) inputs() (inputs []*inputFile) {
+	for _, f := range s.files {
+		if f.input != nil {
+			inputs = append(inputs, f.input)
+		}
+	}
+	return inputs
+}
+
+// contains reports whether the look found a file of some property.
+func (s *survey) contains(property func(*inputFile) bool) bool {
+	return slices.ContainsFunc(s.inputs(), property)
+}
+
+// concernsProbes reports whether the link has to do with probes, as far as the look tells.
+func (s *survey) concernsProbes() bool {
+	return s.missesFiles || s.contains(func(in *inputFile) bool { return in.namesProbes || in.mayHoldProbes() })
+}
+
+// target returns what the files with probes are made for.
+func (s *survey) target() (target patch.Target) {
+	for _, in := range s.inputs() {
+		target = max(target, in.target)
+	}
+	return target
+}
+
+// distinctFile is a file, once for all the paths that lead to it.
+type distinctFile struct {
+	*inputFile
+	identity supervise.Identity
+	isBinary bool // it is linked as it is
+	isMixed  bool // it is also linked the other way
+	isNamed  bool // the line names it
+}
+
+// distinctFiles returns the files of the survey, each once, and then the files with probes that thin archives
+// name: the linker opens these itself. It fails if a file with probes is linked both as an object and as it is.
+func (s *survey) distinctFiles() ([]*distinctFile, error) {
+	var files []*distinctFile
+	var members []*inputFile
+	known := map[supervise.Identity]*distinctFile{}
+	for _, lf := range s.files {
+		id, ok := supervise.Identify(lf.path)
+		if !ok {
+			continue
+		}
+		f := known[id]
+		switch {
+		case f == nil:
+			f = &distinctFile{inputFile: lf.input, identity: id, isBinary: lf.isBinary}
+			if lf.isBinary {
+				f.inputFile = &inputFile{path: lf.path, name: lf.path}
+			}
+			known[id], files = f, append(files, f)
+		case f.isBinary != lf.isBinary:
+			f.isMixed = true
+		}
+		f.isNamed = f.isNamed || lf.isNamed
+		if lf.isBinary {
+			continue
+		}
+		// The path that leads to a thin archive decides where its members are.
+		if f.isBinary || lf.input.callsStubs {
+			f.inputFile, f.isBinary = lf.input, false
+		}
+		members = append(members, lf.input.members...)
+	}
+	var errs []error
+	for _, f := range files {
+		if f.isMixed && f.callsStubs && f.format != filetype.ThinArchive {
+			errs = append(errs, mixedUse(f.path))
+		}
+	}
+	for _, member := range members {
+		id, ok := supervise.Identify(member.path)
+		switch f := known[id]; {
+		case !ok:
+		case f == nil:
+			f = &distinctFile{inputFile: member, identity: id}
+			known[id], files = f, append(files, f)
+		case f.isBinary:
+			errs = append(errs, mixedUse(member.path))
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+func mixedUse(path string) error {
+	return fmt.Errorf("%s: holds probes, and is linked both as an object and as it is (--format=binary); give the linker a copy of it", path)
+}
+
+// warnOfKernelTracepoints warns of objects of FreeBSD's kernel that were compiled with its
+// own sys/sdt.h, as some of its makefiles' rules do if they can. Their tracepoints call no
+// stub, so the link would leave them out without a word.
+func (l *link) warnOfKernelTracepoints(inputs []*inputFile) {
+	inputs = slices.DeleteFunc(inputs, func(in *inputFile) bool { return !in.hasKernelTracepoints })
+	if len(inputs) == 0 {
+		return
+	}
+	files := inputs[0].name
+	if len(inputs) > 1 {
+		files += fmt.Sprintf(" and %d more", len(inputs)-1)
+	}
+	message.Warning(l.Stderr, fmt.Errorf("%s: compiled with the kernel's own sys/sdt.h, whose tracepoints call sdt_probe_func and are not converted; give the compiler the -I of sdtconvert's header first, in CC", files))
+}
+
+// checkDroppedCode refuses what makes a linker drop records of code that it keeps, or fold functions
+// that differ only in their probes: with --drop-relocations nothing keeps records together with
+// their code.
+func (l *link) checkDroppedCode(s survey) error {
+	if !l.Convert.Patch.DropRelocations || s.line.Relocatable || !s.contains(func(in *inputFile) bool { return in.callsStubs }) {
+		return nil
+	}
+	collects, folds := false, false
+	for _, a := range s.line.Args {
+		switch a.Name {
+		case "gc-sections", "no-gc-sections":
+			collects = a.Name == "gc-sections"
+		case "icf", "no-icf":
+			folds = a.Name == "icf" && a.Value != "none"
+		}
+	}
+	const conflict = "--drop-relocations: --%s would lose sites, as nothing keeps them together with their code; leave out one of the two"
+	var errs []error
+	if collects {
+		errs = append(errs, fmt.Errorf(conflict, "gc-sections"))
+	}
+	if folds {
+		errs = append(errs, fmt.Errorf(conflict, "icf"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,419 @@
+package ld
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
+)
+
+// envSupervised tells a wrapper within the link that another one supervises it.
+const envSupervised = "SDTCONVERT_SUPERVISED"
+
+// cures are what to do where no linker can be supervised.
+const cures = "; so link with --in-place, or compile with sdtconvert cc"
+
+// linkSupervised converts what the look has found, and runs the linker. It supervises the linker, unless that
+// reads no other bytes than it would alone.
+func (l *link) linkSupervised(s survey) (process.Status, error) {
+	if !s.concernsProbes() {
+		return l.execLinker(nil)
+	}
+	supervisor, unavailable := supervise.New(supervise.Options{})
+	if l.Getenv(envSupervised) != "" && errors.Is(unavailable, syscall.EBUSY) {
+		return l.execLinker(nil) // the outer wrapper sees what this linker opens, too
+	}
+	if unavailable == nil {
+		defer supervisor.Close()
+	}
+	files, err := s.distinctFiles()
+	if err != nil {
+		return process.Status{}, err
+	}
+	converter := newFileConverter(l, newExaminer(l, s.line), s.inputs())
+	defer converter.close()
+	c, err := converter.convertAll(files)
+	if err != nil {
+		return process.Status{}, err
+	}
+	// Where no linker can be supervised, what the look has missed is found in the output.
+	plan, err := l.plan(s.line, c, s.missesFiles && unavailable == nil)
+	switch {
+	case err != nil:
+		return process.Status{}, err
+	case plan.isSupervised && unavailable != nil:
+		return process.Status{}, fmt.Errorf("%w%s", unavailable, cures)
+	case plan.isSupervised:
+		return l.runUntilDefined(plan, converter, supervisor)
+	case !s.missesFiles && !c.contains(func(f *servedFile) bool { return f.mayHoldProbes() }):
+		return l.execLinker(plan.flags)
+	}
+	status, err := l.runLinker(slices.Concat(plan.flags, l.args))
+	return l.verified(plan.output, status, err, c.unconverted())
+}
+
+// runPlan is what a run of the linker starts from. It does not change.
+type runPlan struct {
+	line         *line.Line
+	output       output // as it was before the first run
+	conversion   conversion
+	isSupervised bool
+	additions
+	code       generatedCode
+	definesAll bool      // the definitions are of all files, and not only of those that the linker opened before them
+	before     runResult // of the run before
+}
+
+// additions are what the command line of the linker gets besides its own words.
+type additions struct {
+	flags       []string // before them
+	definitions string   // the path, after them, of the input that defines what the link lacks, or ""
+	libraries   []string // that are named again after that
+}
+
+// plan returns how the linker runs. missesFiles says that it may open files that need a conversion.
+func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, error) {
+	p := runPlan{line: ln, conversion: c, output: outputOf(ln)}
+	converts := c.contains(func(f *servedFile) bool { return f.isConverted })
+	generates := c.contains(func(f *servedFile) bool {
+		return f.generatesProbes || f.format == filetype.Bitcode && f.callsStubs
+	})
+	refuses := c.contains(func(f *servedFile) bool { return f.refusal != nil })
+	lacking, flags, err := l.requirements(c.linked(), converts)
+	if err != nil {
+		return p, err
+	}
+	p.flags = flags
+	if lacking != nil {
+		if err := l.reportUnknown(lacking.Unknown()); err != nil {
+			return p, err
+		}
+		p.libraries = l.librariesToRepeat(lacking, c.linked())
+	}
+	p.isSupervised = converts || generates || refuses || lacking != nil || missesFiles
+	if !ln.Relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
+		p.definitions, err = os.Executable()
+	}
+	return p, err
+}
+
+// again returns the plan of the run after one whose result lacks a definition: with the files that the linker has
+// found known from the beginning.
+func (p runPlan) again(r runResult) (runPlan, error) {
+	var err error
+	p.conversion = p.conversion.with(r.found...)
+	p.before, p.definesAll = r, true
+	p.definitions, err = os.Executable()
+	return p, err
+}
+
+// arguments returns the arguments of the linker: those of the line as they are and, behind them, the
+// definitions. A flag at the end of the line may take the next word as its value. A directory that does not
+// exist keeps it from taking the definitions.
+func (p runPlan) arguments(args []string, gnu bool) []string {
+	words := slices.Concat(p.flags, args)
+	if p.definitions == "" {
+		return words
+	}
+	if last := &p.line.Args[len(p.line.Args)-1]; last.Kind == line.Other {
+		words = append(words, "-L/dev/null")
+	}
+	switch {
+	case p.line.Foreign && gnu:
+		words = append(words, "--format=default")
+	case p.line.Foreign:
+		words = append(words, "--format=elf")
+	}
+	return append(append(words, p.definitions), p.libraries...)
+}
+
+// runUntilDefined runs the linker, again while a file that it finds lacks a definition, and verifies the output.
+func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervisor) (process.Status, error) {
+	if p.needsGeneratedCode(c.examiner) {
+		generated, r, err := l.generate(p, c)
+		if r.isStopped || err != nil || r.status != (process.Status{}) {
+			return r.status, cmp.Or(err, stopError(r))
+		}
+		p = generated
+	}
+	r, err := l.runOnce(p, c, s)
+	for err == nil && r.lacksDefinition {
+		p.output.removeIfChanged()
+		if p, err = p.again(r); err != nil {
+			return r.status, err
+		}
+		if s, err = supervise.New(supervise.Options{}); err != nil {
+			return process.Status{}, err
+		}
+		if r, err = l.runOnce(p, c, s); err != nil {
+			return r.status, err
+		}
+	}
+	if r.isStopped {
+		p.output.removeIfChanged()
+		return r.status, errReported
+	}
+	return l.verified(p.output, r.status, err, p.conversion.with(r.found...).unconverted())
+}
+
+// stopError returns an error if a run was stopped, and why was printed.
+func stopError(r runResult) error {
+	if r.isStopped {
+		return errReported
+	}
+	return nil
+}
+
+// runOnce runs the linker for its output.
+func (l *link) runOnce(p runPlan, c *fileConverter, s *supervise.Supervisor) (runResult, error) {
+	return l.superviseRun(p, c, s, l.command(p.arguments(l.args, l.linker.isGNU())), nil)
+}
+
+// superviseRun runs a command of the linker, and ends its supervision. code gets the files that lld writes, nil
+// if none are.
+func (l *link) superviseRun(p runPlan, c *fileConverter, s *supervise.Supervisor, cmd *exec.Cmd, code *codeFiles) (runResult, error) {
+	r := &supervisedRun{link: l, plan: p, converter: c, supervisor: s, code: code, state: newRunState(p.before)}
+	status, err := r.run(cmd)
+	return r.state.result(status), err
+}
+
+// supervisedRun answers the opens of a linker. All that changes is in the state.
+type supervisedRun struct {
+	*link
+	plan       runPlan
+	converter  *fileConverter
+	supervisor *supervise.Supervisor
+	child      atomic.Int64 // process of the linker, 0 before it runs: this process may open files before
+	code       *codeFiles   // that lld writes, or nil
+	state      *runState
+}
+
+// run runs the command, and waits for its end.
+func (r *supervisedRun) run(cmd *exec.Cmd) (process.Status, error) {
+	defer r.supervisor.Close()
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], envSupervised+"=1")
+	r.session.Watch()
+	return r.finish(cmd, r.supervisor.Start(func() error {
+		err := r.session.Start(cmd)
+		if err == nil {
+			r.child.Store(int64(cmd.Process.Pid))
+		}
+		return err
+	}, r.answer))
+}
+
+// stop ends the linker, and prints why.
+func (r *supervisedRun) stop(o *supervise.Open, reason []byte) {
+	if r.state.stop() {
+		r.Stderr.Write(reason)
+	}
+	if child := int(r.child.Load()); o.PID != os.Getpid() && child != 0 {
+		supervise.Terminate(o.PID)
+		supervise.Terminate(child)
+	}
+	o.Fail(syscall.EIO)
+}
+
+// stopFor is stop with an error.
+func (r *supervisedRun) stopFor(o *supervise.Open, err error) { r.stop(o, refusalOf(err)) }
+
+// stopUnsupervised is stop for what keeps the linker from being supervised.
+func (r *supervisedRun) stopUnsupervised(o *supervise.Open, err error) {
+	r.stopFor(o, fmt.Errorf("%w%s", err, cures))
+}
+
+// answer decides what the linker, or what it starts, reads or writes.
+func (r *supervisedRun) answer(o *supervise.Open) {
+	switch {
+	case o.Write && r.code != nil:
+		r.code.answer(o)
+		return
+	case o.Err != nil:
+		r.stopUnsupervised(o, o.Err)
+		return
+	case o.PID != int(r.child.Load()):
+		switch linker, err := isLinker(o.PID); {
+		case err != nil:
+			r.stopUnsupervised(o, err)
+			return
+		case !linker:
+			o.Continue()
+			return
+		}
+	}
+	if r.plan.definitions != "" && strings.HasSuffix(o.Path, r.plan.definitions) {
+		r.supervisor.Go(func() { r.define(o) })
+		return
+	}
+	id, ok := supervise.Identify(o.File)
+	if !ok {
+		if err := o.CheckReachable(); err != nil {
+			r.stopUnsupervised(o, err)
+			return
+		}
+		o.Continue() // there is no such file, or it has no bytes that stay
+		return
+	}
+	if f := r.plan.conversion.byIdentity[id]; f != nil {
+		r.serve(o, f)
+		return
+	}
+	if id == r.plan.output.identity {
+		o.Continue() // some linkers look at what is there
+		return
+	}
+	f := r.state.find(id, func(f *foundFile) *servedFile { return r.convertFound(f, o.File, o.Path) })
+	if f.isReady() {
+		r.serve(o, f.servedFile)
+		return
+	}
+	r.supervisor.Go(func() {
+		<-f.ready
+		r.serve(o, f.servedFile)
+	})
+}
+
+// isLinker reports whether a process is a linker, as all their names tell, or one of GCC's programs for
+// intermediate code, which read it at the places where the linker has found it. What others read under
+// the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
+func isLinker(pid int) (bool, error) {
+	path, err := supervise.Executable(pid)
+	name := filepath.Base(path)
+	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto"), err
+}
+
+// convertFound converts a file that only the linker has found. path leads to it, and name is what the linker
+// calls it.
+func (r *supervisedRun) convertFound(found *foundFile, path, name string) *servedFile {
+	if id, ok := supervise.Identify(name); ok && id == found.identity {
+		path = name
+	}
+	f, result := r.converter.convert(r.converter.examiner.examine(path, name), false)
+	r.converter.print(result)
+	if f.needs == nil || r.plan.line.Relocatable || f.refusal != nil {
+		return f
+	}
+	lacks, err := r.lacksDefinition(found, f)
+	if err != nil {
+		f.refusal = refusalOf(err)
+	} else if lacks {
+		r.state.recordLackingDefinition()
+	}
+	return f
+}
+
+// lacksDefinition reports whether a file that the linker has found needs more than the definitions that it has
+// read.
+func (r *supervisedRun) lacksDefinition(found *foundFile, f *servedFile) (bool, error) {
+	definitions := r.state.definitionsSoFar()
+	if !definitions.isRead && r.plan.definitions != "" {
+		return false, nil // they are still to be read
+	}
+	lacking, err := r.lackingDefinitions(r.state.linkedWith(r.plan.conversion.files, found, f))
+	if err != nil || lacking == nil {
+		return false, err
+	}
+	return definitions.lack(lacking.Objects()), nil
+}
+
+// lack reports whether the definitions are of fewer probe objects.
+func (d definitionsRead) lack(objects []string) bool {
+	return slices.ContainsFunc(objects, func(name string) bool { return !slices.Contains(d.objects, name) })
+}
+
+// serve answers with a file.
+func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
+	if r.state.open(f) {
+		r.stop(o, nil)
+		return
+	}
+	codeFD, hasCode := r.plan.code.descriptors[f]
+	if hasCode && !r.state.place(f) { // of a file that the line names twice, lld generates code once
+		codeFD = r.plan.code.empty
+	}
+	if script := r.state.scriptOfMixedFormats(f); script != "" {
+		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
+		return
+	}
+	var fd int
+	var err error
+	switch {
+	case f.refusal != nil && !f.isBinary:
+		r.stop(o, f.refusal)
+		return
+	case hasCode:
+		fd, err = openDescriptor(descriptorPath(codeFD))
+	case !f.isConverted || f.isBinary:
+		o.Continue()
+		return
+	default:
+		fd, err = r.converter.open(f)
+	}
+	r.give(o, fd, err)
+}
+
+// give answers with a descriptor, and closes it, or stops the linker for the error that there is instead.
+func (r *supervisedRun) give(o *supervise.Open, fd int, err error) {
+	if err != nil {
+		r.stopFor(o, err)
+		return
+	}
+	o.Give(fd)
+	closeDescriptor(fd)
+}
+
+// emptyArchive is an input of which nothing becomes a part of the link. gold does not read an index
+// without symbols.
+const emptyArchive = "!<arch>\n"
+
+// define answers with the input that defines what the link lacks.
+func (r *supervisedRun) define(o *supervise.Open) {
+	data, err := r.definitions()
+	if err != nil {
+		r.stopFor(o, err)
+		return
+	}
+	fd, err := newDescriptor(data)
+	r.give(o, fd, err)
+}
+
+// definitions returns that input.
+func (r *supervisedRun) definitions() ([]byte, error) {
+	// gold opens the files of the line before those that they lead it to.
+	files := r.state.linkedBefore(r.plan.conversion.files, r.plan.definesAll || r.linker.hasName("gold"))
+	lacking, _, err := r.requirements(files, r.state.readsConverted())
+	if err != nil {
+		return nil, err
+	}
+	r.state.recordDefinitions(objectsOf(lacking))
+	if references := ltoReferences(files); len(references) > 0 && !r.converter.examiner.isLLD {
+		if lacking == nil {
+			lacking = r.machineOf(files)
+		}
+		lacking.Refer(references)
+	}
+	if lacking == nil || !lacking.HasMachine() {
+		return []byte(emptyArchive), nil
+	}
+	return lacking.Object()
+}
+
+// objectsOf returns the probe objects that requirements lack, none of nil.
+func objectsOf(lacking *stubs.Requirements) []string {
+	if lacking == nil {
+		return nil
+	}
+	return lacking.Objects()
+}

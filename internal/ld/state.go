@@ -1,0 +1,210 @@
+package ld
+
+import (
+	"maps"
+	"sync"
+
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
+)
+
+// runState is what changes while a linker runs under supervision. Each run has its own, and returns a runResult
+// of it. The opens of the linker, and of what it starts, are answered by several goroutines.
+type runState struct {
+	mu              sync.Mutex // of the rest
+	isStopped       bool
+	lacksDefinition bool // a file that the linker found after it read the definitions needs more
+	hasConverted    bool // the linker has read converted bytes
+	foreignScript   string
+	definitions     definitionsRead
+	found           map[supervise.Identity]*foundFile
+	order           []*foundFile // found, in the order of the opens
+	opened          map[*servedFile]bool
+	placed          map[*servedFile]bool // files whose generated code the linker has read
+
+	converting sync.WaitGroup // found files that are not ready
+}
+
+// foundFile is a file that the look has missed and the linker has opened.
+type foundFile struct {
+	ready chan struct{} // closed when the rest is set
+	identifiedFile
+}
+
+func (f *foundFile) isReady() bool {
+	select {
+	case <-f.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// definitionsRead are the definitions that the linker has read.
+type definitionsRead struct {
+	isRead  bool
+	objects []string // the probe objects that they define
+}
+
+// runResult is what a run leaves. The zero result is that before the first run.
+type runResult struct {
+	status          process.Status
+	isStopped       bool // because of a file, or because the linker has to run again
+	lacksDefinition bool // a file of found needs more than the definitions that the linker has read
+
+	found         []identifiedFile // files that the look has missed
+	opened        map[*servedFile]bool
+	hasConverted  bool   // the linker has read converted bytes
+	foreignScript string // that it has read, whose TARGET is of another format than ELF, or ""
+}
+
+// newRunState returns the state at the beginning of a run that follows another one.
+func newRunState(before runResult) *runState {
+	s := &runState{
+		hasConverted: before.hasConverted, foreignScript: before.foreignScript,
+		found: map[supervise.Identity]*foundFile{}, opened: maps.Clone(before.opened), placed: map[*servedFile]bool{},
+	}
+	if s.opened == nil {
+		s.opened = map[*servedFile]bool{}
+	}
+	return s
+}
+
+// result waits for the files that are converted, and returns the result of a run that ended with a status.
+func (s *runState) result(status process.Status) runResult {
+	s.converting.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := runResult{
+		status: status, isStopped: s.isStopped, lacksDefinition: s.lacksDefinition,
+		opened: maps.Clone(s.opened), hasConverted: s.hasConverted, foreignScript: s.foreignScript,
+	}
+	for _, f := range s.order {
+		r.found = append(r.found, f.identifiedFile)
+		r.opened[f.servedFile] = true
+	}
+	return r
+}
+
+// stop records that the linker is stopped. It reports whether this is the first reason.
+func (s *runState) stop() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isFirst := !s.isStopped
+	s.isStopped = true
+	return isFirst
+}
+
+// find returns the file of an identity that the look has missed. If the linker comes to it for the first time,
+// convert makes the file, in a goroutine of its own.
+func (s *runState) find(id supervise.Identity, convert func(*foundFile) *servedFile) *foundFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.found[id]; f != nil {
+		return f
+	}
+	f := &foundFile{ready: make(chan struct{}), identifiedFile: identifiedFile{identity: id}}
+	s.found[id], s.order = f, append(s.order, f)
+	s.converting.Go(func() {
+		f.servedFile = convert(f)
+		close(f.ready)
+	})
+	return f
+}
+
+// open records that the linker reads a file. It reports whether the linker is to run again instead.
+func (s *runState) open(f *servedFile) (runsAgain bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened[f] = true
+	return s.lacksDefinition
+}
+
+// place reports whether the linker reads the generated code of a file for the first time.
+func (s *runState) place(f *servedFile) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isFirst := !s.placed[f]
+	s.placed[f] = true
+	return isFirst
+}
+
+// scriptOfMixedFormats records what a file, which the linker reads next, says of formats. If the link then has
+// both converted bytes and a script whose TARGET is of another format than ELF, it returns the name of that
+// script, otherwise "".
+func (s *runState) scriptOfMixedFormats(f *servedFile) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.hasForeignTarget {
+		s.foreignScript = f.name
+	}
+	s.hasConverted = s.hasConverted || f.isConverted && !f.isBinary
+	if s.hasConverted {
+		return s.foreignScript
+	}
+	return ""
+}
+
+// readsConverted reports whether the linker has read converted bytes.
+func (s *runState) readsConverted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hasConverted
+}
+
+// linkedBefore returns, of files that the look has found, those that the linker has opened, or all of them, and
+// the files that only the linker has found, once they are ready.
+func (s *runState) linkedBefore(files []*servedFile, includeUnopened bool) []linkedFile {
+	s.mu.Lock()
+	var linked []*servedFile
+	for _, f := range files {
+		if includeUnopened || s.opened[f] {
+			linked = append(linked, f)
+		}
+	}
+	found := s.order[:len(s.order):len(s.order)]
+	s.mu.Unlock()
+	for _, f := range found {
+		<-f.ready
+		linked = append(linked, f.servedFile)
+	}
+	return linkedOf(linked)
+}
+
+// linkedWith returns the files that the look has found, and those found by the linker that are ready. served
+// counts as ready: it is about to become the file of current.
+func (s *runState) linkedWith(files []*servedFile, current *foundFile, served *servedFile) []linkedFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	linked := files[:len(files):len(files)]
+	for _, f := range s.order {
+		switch {
+		case f == current:
+			linked = append(linked, served)
+		case f.isReady():
+			linked = append(linked, f.servedFile)
+		}
+	}
+	return linkedOf(linked)
+}
+
+// recordDefinitions records which probe objects the linker has read definitions of.
+func (s *runState) recordDefinitions(objects []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.definitions = definitionsRead{true, objects}
+}
+
+// definitionsSoFar returns the definitions that the linker has read.
+func (s *runState) definitionsSoFar() definitionsRead {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.definitions
+}
+
+// recordLackingDefinition records that the linker is to run again.
+func (s *runState) recordLackingDefinition() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lacksDefinition = true
+}
