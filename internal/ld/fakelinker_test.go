@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -170,6 +171,18 @@ type fakeLink struct {
 	err            error
 }
 
+// lockedBuilder is what the linker and the program write to at once.
+type lockedBuilder struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (b *lockedBuilder) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.Write(text)
+}
+
 // run runs the link, and sets its result.
 func (f *fakeLink) run(t *testing.T) {
 	t.Helper()
@@ -179,7 +192,7 @@ func (f *fakeLink) run(t *testing.T) {
 	}
 	f.path = filepath.Join(t.TempDir(), name)
 	expect.OK(t, os.Symlink(expect.Value(os.Executable())(t), f.path))
-	var stdout, stderr strings.Builder
+	var stdout, stderr lockedBuilder
 	p := &process.Process{
 		Stdout: &stdout, Stderr: &stderr,
 		Environ: append([]string{envSteps + "=" + f.steps, "TMPDIR=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, f.environ...),
