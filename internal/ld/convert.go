@@ -38,8 +38,8 @@ type linkedFile struct {
 	needs *probeNeeds
 }
 
-// with returns the conversion with more files behind its own.
-func (c conversion) with(files ...identifiedFile) conversion {
+// withFiles returns the conversion with more files, after its own.
+func (c conversion) withFiles(files ...identifiedFile) conversion {
 	with := conversion{slices.Clone(c.files), maps.Clone(c.byIdentity)}
 	if with.byIdentity == nil {
 		with.byIdentity = map[supervise.Identity]*servedFile{}
@@ -57,11 +57,11 @@ type identifiedFile struct {
 	*servedFile
 }
 
-// linked returns the files that are not linked as they are.
-func (c conversion) linked() []linkedFile { return linkedOf(c.files) }
+// linkedFiles returns the files that are not linked as they are.
+func (c conversion) linkedFiles() []linkedFile { return withoutBinary(c.files) }
 
-// linkedOf returns those of the files that are not linked as they are.
-func linkedOf(files []*servedFile) (linked []linkedFile) {
+// withoutBinary returns those of the files that are not linked as they are.
+func withoutBinary(files []*servedFile) (linked []linkedFile) {
 	for _, f := range files {
 		if !f.isBinary {
 			linked = append(linked, f.linkedFile)
@@ -80,7 +80,7 @@ func (c conversion) unconverted() (inputs []*inputFile) {
 	return inputs
 }
 
-// contains reports whether a file has some property.
+// contains reports whether one of the files has a property.
 func (c conversion) contains(property func(*servedFile) bool) bool {
 	return slices.ContainsFunc(c.files, property)
 }
@@ -100,7 +100,7 @@ type fileConverter struct {
 	warnings message.Tally
 }
 
-// newFileConverter returns a converter. inputs are what the look found, whose definitions tell of probes.
+// newFileConverter returns a converter. Notes take definitions of probes from the inputs, which are those of the look.
 func newFileConverter(l *link, e *examiner, inputs []*inputFile) *fileConverter {
 	c := &fileConverter{link: l, examiner: e, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
 	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
@@ -148,7 +148,7 @@ func (c *fileConverter) convertAll(files []*distinctFile) (conversion, error) {
 	if isRefused {
 		return conversion{}, errReported
 	}
-	return conversion{}.with(served...), nil
+	return conversion{}.withFiles(served...), nil
 }
 
 // convert converts a file if its bytes are to be converted. The result is nil if they are not.
@@ -161,7 +161,7 @@ func (c *fileConverter) convert(in *inputFile, isBinary bool) (*servedFile, *con
 	case isBinary || !in.callsStubs:
 		return f, nil
 	case !in.isConvertible():
-		f.needs = c.withNeedsOfFile(in)
+		f.needs = c.completeNeeds(in)
 		return f, nil
 	}
 	fd, r := c.write(in)
@@ -176,7 +176,7 @@ func (c *fileConverter) convert(in *inputFile, isBinary bool) (*servedFile, *con
 	if needs := c.collector.take(in.path); needs != nil && !in.generatesProbes {
 		f.needs = mergeNeeds(c.Convert.Patch, in.needs, needs)
 	} else {
-		f.needs = c.withNeedsOfFile(in)
+		f.needs = c.completeNeeds(in)
 	}
 	return f, r
 }
@@ -193,14 +193,14 @@ func (c *fileConverter) hold(fd int) bool {
 	return true
 }
 
-// closeLater has close close descriptors.
+// closeLater keeps other descriptors open until close.
 func (c *fileConverter) closeLater(fds ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.others = append(c.others, fds...)
 }
 
-// unnamedSuffix makes what the converter writes to another file than the input.
+// unnamedSuffix makes the path of an output another one than that of its input. No file gets that name.
 const unnamedSuffix = " (converted)"
 
 // write converts a file. fd is of the converted bytes, -1 for none.
@@ -219,9 +219,9 @@ func (c *fileConverter) write(in *inputFile) (fd int, r *convert.Result) {
 	return fd, r
 }
 
-// withNeedsOfFile returns the needs that the look found, and those that a file with probes has besides. The look
+// completeNeeds returns the needs that the look found, and those that a file with probes has besides. The look
 // finds all needs of what code is generated of, but not those of the other members of an archive.
-func (c *fileConverter) withNeedsOfFile(in *inputFile) *probeNeeds {
+func (c *fileConverter) completeNeeds(in *inputFile) *probeNeeds {
 	if c.examiner.isRelocatable || !in.isArchive() && (in.format != filetype.ELF || in.generatesProbes) {
 		return in.needs
 	}

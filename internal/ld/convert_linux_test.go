@@ -68,7 +68,7 @@ func (l *link) converted(t *testing.T, args string) (conversion, *fileConverter,
 	t.Helper()
 	s := l.lookAt(args)
 	files := expect.Value(s.distinctFiles())(t)
-	*l = *l.madeFor(s.target())
+	*l = *l.withTarget(s.target())
 	c := newFileConverter(l, newExaminer(l, s.line), s.inputs())
 	t.Cleanup(c.close)
 	made, err := c.convertAll(files)
@@ -96,7 +96,8 @@ func (c conversion) words() string {
 	return strings.Join(words, "\n")
 }
 
-// Each file is converted, stays as it is, or is refused. A refusal ends the link only for a file that the line names.
+// Each file is converted, stays as it is, or is refused. A refusal ends the link only for a file that the line
+// names.
 func TestConvert(t *testing.T) {
 	enter(t, map[string]string{
 		"a.o": callsStubs, "b.o": noProbes, "lea.o": refused, "opcode.o": alsoRefused, "fat.o": fat, "slim.o": slim, "done.o": callsStubs,
@@ -149,7 +150,7 @@ func TestConvertAgain(t *testing.T) {
 	enter(t, map[string]string{"a.o": callsStubs})
 	held := convertedObject(t, "a.o")
 	s := testLink("ld").lookAt("a.o")
-	c := newFileConverter(testLink("ld").madeFor(s.target()), newExaminer(testLink("ld"), s.line), nil)
+	c := newFileConverter(testLink("ld").withTarget(s.target()), newExaminer(testLink("ld"), s.line), nil)
 	defer c.close()
 	c.maxHeld = 0
 	made := expect.Value(c.convertAll(expect.Value(s.distinctFiles())(t)))(t)

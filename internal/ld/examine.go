@@ -18,7 +18,7 @@ import (
 	"sdtconvert/patch"
 )
 
-// inputFile is a file that a linker may read, and what it holds. It does not change after the looe.
+// inputFile is a file that a linker may read, and what it holds. It does not change after the look.
 type inputFile struct {
 	path       string // by which this process opens it
 	name       string // in messages
@@ -43,7 +43,7 @@ type contents struct {
 // probeUse is what a file has to do with probes.
 type probeUse struct {
 	namesProbes bool         // it names stubs or probe objects
-	callsStubs  bool         // it names stubs
+	callsStubs  bool         // it names stubs, and so calls them or takes their addresses
 	target      patch.Target // of the objects that name probes
 
 	lto lto.Code

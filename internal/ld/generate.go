@@ -82,7 +82,7 @@ func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error)
 	code := &codeFiles{descriptors: map[string]int{}}
 	first := p
 	first.output = output{} // the run has none
-	r, err := l.superviseRun(first, c, s, cmd, code)
+	r, err := l.superviseCommand(first, c, s, cmd, code)
 	if err == nil && r.status != (process.Status{}) {
 		l.Stderr.Write(messages.Bytes())
 		if r.status.Signal == nil {
@@ -92,7 +92,7 @@ func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error)
 	if err != nil || r.status.Signal != nil {
 		return p, r, err
 	}
-	p.conversion = p.conversion.with(r.found...)
+	p.conversion = p.conversion.withFiles(r.found...)
 	p.before = r
 	p, err = l.withCode(p, c, code.descriptors)
 	return p, r, err

@@ -41,7 +41,7 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	linkWith := func(last ...string) (process.Status, error) {
 		o := outputOf(s.line)
 		status, err := l.runLinker(slices.Concat(flags, l.args, last))
-		return l.verified(o, status, err, s.inputs())
+		return l.finishLink(o, status, err, s.inputs())
 	}
 	if s.line.Relocatable || lacking == nil {
 		if !s.contains(func(in *inputFile) bool { return in.mayHoldProbes() }) && !s.missesFiles {
@@ -56,8 +56,8 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	if err != nil {
 		return process.Status{}, err
 	}
-	defer l.session.end()
-	added, err := l.session.temporary(data)
+	defer l.session.removeTemporaries()
+	added, err := l.session.writeTemporary(data)
 	if err != nil {
 		return process.Status{}, err
 	}
@@ -111,7 +111,8 @@ func renameDependency(ln *line.Line, removed string) error {
 	return nil
 }
 
-// convertInPlace converts files, each once. inputs are all of the link, whose definitions tell of probes.
+// convertInPlace converts files, each once. Notes take definitions of probes from the inputs, which are all of the
+// link.
 func (l *link) convertInPlace(convertible, inputs []*inputFile) error {
 	var files []string
 	for _, in := range convertible {

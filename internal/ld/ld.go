@@ -72,7 +72,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	return status, err
 }
 
-// link is what is known before the look, and does not change, but for what the session has.
+// link is what is known before the look. It does not change, but for the session.
 type link struct {
 	Options
 	*process.Process
@@ -95,7 +95,7 @@ func (l *link) run() (process.Status, error) {
 	}
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
 	l.warnOfKernelTracepoints(s.inputs())
-	l = l.madeFor(s.target())
+	l = l.withTarget(s.target())
 	if err := l.checkDroppedCode(s); err != nil {
 		return process.Status{}, err
 	}
@@ -105,8 +105,8 @@ func (l *link) run() (process.Status, error) {
 	return l.linkSupervised(s)
 }
 
-// madeFor returns the link with the options for a target.
-func (l *link) madeFor(target patch.Target) *link {
+// withTarget returns the link with the options for a target.
+func (l *link) withTarget(target patch.Target) *link {
 	made := *l
 	made.Convert.Patch = l.Convert.Patch.For(target)
 	return &made
@@ -148,7 +148,7 @@ func (l *link) execLinker(first []string) (process.Status, error) {
 func (l *link) runLinker(args []string) (process.Status, error) {
 	cmd := l.command(args)
 	l.session.Watch()
-	return l.finish(cmd, l.session.Start(cmd))
+	return l.wait(cmd, l.session.Start(cmd))
 }
 
 // command returns a run of the linker with the streams of the process.
@@ -158,8 +158,8 @@ func (l *link) command(args []string) *exec.Cmd {
 	return cmd
 }
 
-// finish waits for a run that was started, unless that has failed.
-func (l *link) finish(cmd *exec.Cmd, err error) (process.Status, error) {
+// wait waits for a run that was started, unless that has failed.
+func (l *link) wait(cmd *exec.Cmd, err error) (process.Status, error) {
 	if err != nil {
 		return process.Status{}, err
 	}

@@ -137,7 +137,7 @@ func (s *survey) inputs() (inputs []*inputFile) {
 	return inputs
 }
 
-// contains reports whether the look found a file of some property.
+// contains reports whether one of the files, but for those that are linked as they are, has a property.
 func (s *survey) contains(property func(*inputFile) bool) bool {
 	return slices.ContainsFunc(s.inputs(), property)
 }

@@ -137,7 +137,7 @@ func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, sym
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
 func ltoReferences(files []linkedFile) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
-	for _, p := range needsOf(files) {
+	for _, p := range allNeeds(files) {
 		for name, isDefined := range p.ltoDefinitions {
 			defined[name] = defined[name] || isDefined
 			used[name] = used[name] || !isDefined
@@ -169,8 +169,8 @@ func (p *probeNeeds) addKinds(o patch.Options, obj *input.Object, scan *patch.Sc
 	}
 }
 
-// needsOf returns the needs of the files that have any.
-func needsOf(files []linkedFile) (needs []*probeNeeds) {
+// allNeeds returns the needs of the files that have any.
+func allNeeds(files []linkedFile) (needs []*probeNeeds) {
 	for _, f := range files {
 		if f.needs != nil {
 			needs = append(needs, f.needs)
@@ -182,7 +182,7 @@ func needsOf(files []linkedFile) (needs []*probeNeeds) {
 // requirements returns what the link of some files lacks, nil for nothing, and the flags that the linker gets.
 // It refuses records that do not go together. converts says that files are converted for this link.
 func (l *link) requirements(files []linkedFile, converts bool) (lacking *stubs.Requirements, flags []string, err error) {
-	needs := needsOf(files)
+	needs := allNeeds(files)
 	if err := checkAgreement(needs, converts); err != nil {
 		return nil, nil, err
 	}

@@ -61,7 +61,7 @@ func (l *link) linkSupervised(s survey) (process.Status, error) {
 		return l.execLinker(plan.flags)
 	}
 	status, err := l.runLinker(slices.Concat(plan.flags, l.args))
-	return l.verified(plan.output, status, err, c.unconverted())
+	return l.finishLink(plan.output, status, err, c.unconverted())
 }
 
 // runPlan is what a run of the linker starts from. It does not change.
@@ -91,7 +91,7 @@ func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, err
 		return f.generatesProbes || f.format == filetype.Bitcode && f.callsStubs
 	})
 	refuses := c.contains(func(f *servedFile) bool { return f.refusal != nil })
-	lacking, flags, err := l.requirements(c.linked(), converts)
+	lacking, flags, err := l.requirements(c.linkedFiles(), converts)
 	if err != nil {
 		return p, err
 	}
@@ -100,7 +100,7 @@ func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, err
 		if err := l.reportUnknown(lacking.Unknown()); err != nil {
 			return p, err
 		}
-		p.libraries = l.librariesToRepeat(lacking, c.linked())
+		p.libraries = l.librariesToRepeat(lacking, c.linkedFiles())
 	}
 	p.isSupervised = converts || generates || refuses || lacking != nil || missesFiles
 	if !ln.Relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
@@ -109,11 +109,11 @@ func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, err
 	return p, err
 }
 
-// again returns the plan of the run after one whose result lacks a definition: with the files that the linker has
-// found known from the beginning.
-func (p runPlan) again(r runResult) (runPlan, error) {
+// nextRun returns the plan of the run after one whose result lacks a definition: with the files that the linker
+// has found known from the beginning.
+func (p runPlan) nextRun(r runResult) (runPlan, error) {
 	var err error
-	p.conversion = p.conversion.with(r.found...)
+	p.conversion = p.conversion.withFiles(r.found...)
 	p.before, p.definesAll = r, true
 	p.definitions, err = os.Executable()
 	return p, err
@@ -148,16 +148,16 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		}
 		p = generated
 	}
-	r, err := l.runOnce(p, c, s)
+	r, err := l.runForOutput(p, c, s)
 	for err == nil && r.lacksDefinition {
 		p.output.removeIfChanged()
-		if p, err = p.again(r); err != nil {
+		if p, err = p.nextRun(r); err != nil {
 			return r.status, err
 		}
 		if s, err = supervise.New(supervise.Options{}); err != nil {
 			return process.Status{}, err
 		}
-		if r, err = l.runOnce(p, c, s); err != nil {
+		if r, err = l.runForOutput(p, c, s); err != nil {
 			return r.status, err
 		}
 	}
@@ -165,7 +165,7 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		p.output.removeIfChanged()
 		return r.status, errReported
 	}
-	return l.verified(p.output, r.status, err, p.conversion.with(r.found...).unconverted())
+	return l.finishLink(p.output, r.status, err, p.conversion.withFiles(r.found...).unconverted())
 }
 
 // stopError returns an error if a run was stopped, and why was printed.
@@ -176,16 +176,16 @@ func stopError(r runResult) error {
 	return nil
 }
 
-// runOnce runs the linker for its output.
-func (l *link) runOnce(p runPlan, c *fileConverter, s *supervise.Supervisor) (runResult, error) {
-	return l.superviseRun(p, c, s, l.command(p.arguments(l.args, l.linker.isGNU())), nil)
+// runForOutput runs the linker for its output.
+func (l *link) runForOutput(p runPlan, c *fileConverter, s *supervise.Supervisor) (runResult, error) {
+	return l.superviseCommand(p, c, s, l.command(p.arguments(l.args, l.linker.isGNU())), nil)
 }
 
-// superviseRun runs a command of the linker, and ends its supervision. code gets the files that lld writes, nil
-// if none are.
-func (l *link) superviseRun(p runPlan, c *fileConverter, s *supervise.Supervisor, cmd *exec.Cmd, code *codeFiles) (runResult, error) {
+// superviseCommand runs a command of the linker, and ends its supervision. code gets the files that lld writes,
+// nil if none are.
+func (l *link) superviseCommand(p runPlan, c *fileConverter, s *supervise.Supervisor, cmd *exec.Cmd, code *codeFiles) (runResult, error) {
 	r := &supervisedRun{link: l, plan: p, converter: c, supervisor: s, code: code, state: newRunState(p.before)}
-	status, err := r.run(cmd)
+	status, err := r.runCommand(cmd)
 	return r.state.result(status), err
 }
 
@@ -200,12 +200,12 @@ type supervisedRun struct {
 	state      *runState
 }
 
-// run runs the command, and waits for its end.
-func (r *supervisedRun) run(cmd *exec.Cmd) (process.Status, error) {
+// runCommand runs a command of the linker, and waits for its end.
+func (r *supervisedRun) runCommand(cmd *exec.Cmd) (process.Status, error) {
 	defer r.supervisor.Close()
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], envSupervised+"=1")
 	r.session.Watch()
-	return r.finish(cmd, r.supervisor.Start(func() error {
+	return r.wait(cmd, r.supervisor.Start(func() error {
 		err := r.session.Start(cmd)
 		if err == nil {
 			r.child.Store(int64(cmd.Process.Pid))
@@ -226,12 +226,12 @@ func (r *supervisedRun) stop(o *supervise.Open, reason []byte) {
 	o.Fail(syscall.EIO)
 }
 
-// stopFor is stop with an error.
-func (r *supervisedRun) stopFor(o *supervise.Open, err error) { r.stop(o, refusalOf(err)) }
+// stopWithError ends the linker, and prints an error.
+func (r *supervisedRun) stopWithError(o *supervise.Open, err error) { r.stop(o, refusalOf(err)) }
 
-// stopUnsupervised is stop for what keeps the linker from being supervised.
+// stopUnsupervised ends the linker, and prints why it cannot be supervised, and what to do.
 func (r *supervisedRun) stopUnsupervised(o *supervise.Open, err error) {
-	r.stopFor(o, fmt.Errorf("%w%s", err, cures))
+	r.stopWithError(o, fmt.Errorf("%w%s", err, cures))
 }
 
 // answer decides what the linker, or what it starts, reads or writes.
@@ -321,14 +321,14 @@ func (r *supervisedRun) lacksDefinition(found *foundFile, f *servedFile) (bool, 
 	if !definitions.isRead && r.plan.definitions != "" {
 		return false, nil // they are still to be read
 	}
-	lacking, err := r.lackingDefinitions(r.state.linkedWith(r.plan.conversion.files, found, f))
+	lacking, err := r.lackingDefinitions(r.state.filesWhileConverting(r.plan.conversion.files, found, f))
 	if err != nil || lacking == nil {
 		return false, err
 	}
 	return definitions.lack(lacking.Objects()), nil
 }
 
-// lack reports whether the definitions are of fewer probe objects.
+// lack reports whether one of some probe objects is not defined.
 func (d definitionsRead) lack(objects []string) bool {
 	return slices.ContainsFunc(objects, func(name string) bool { return !slices.Contains(d.objects, name) })
 }
@@ -340,11 +340,11 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 		return
 	}
 	codeFD, hasCode := r.plan.code.descriptors[f]
-	if hasCode && !r.state.place(f) { // of a file that the line names twice, lld generates code once
+	if hasCode && !r.state.isFirstReadOfCode(f) { // of a file that the line names twice, lld generates code once
 		codeFD = r.plan.code.empty
 	}
 	if script := r.state.scriptOfMixedFormats(f); script != "" {
-		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
+		r.stopWithError(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
 		return
 	}
 	var fd int
@@ -361,13 +361,14 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 	default:
 		fd, err = r.converter.open(f)
 	}
-	r.give(o, fd, err)
+	r.giveDescriptor(o, fd, err)
 }
 
-// give answers with a descriptor, and closes it, or stops the linker for the error that there is instead.
-func (r *supervisedRun) give(o *supervise.Open, fd int, err error) {
+// giveDescriptor answers with a descriptor, and closes it, or stops the linker for the error that there is
+// instead.
+func (r *supervisedRun) giveDescriptor(o *supervise.Open, fd int, err error) {
 	if err != nil {
-		r.stopFor(o, err)
+		r.stopWithError(o, err)
 		return
 	}
 	o.Give(fd)
@@ -382,17 +383,17 @@ const emptyArchive = "!<arch>\n"
 func (r *supervisedRun) define(o *supervise.Open) {
 	data, err := r.definitions()
 	if err != nil {
-		r.stopFor(o, err)
+		r.stopWithError(o, err)
 		return
 	}
 	fd, err := newDescriptor(data)
-	r.give(o, fd, err)
+	r.giveDescriptor(o, fd, err)
 }
 
-// definitions returns that input.
+// definitions returns the input that defines what the link lacks.
 func (r *supervisedRun) definitions() ([]byte, error) {
 	// gold opens the files of the line before those that they lead it to.
-	files := r.state.linkedBefore(r.plan.conversion.files, r.plan.definesAll || r.linker.hasName("gold"))
+	files := r.state.filesBeforeDefinitions(r.plan.conversion.files, r.plan.definesAll || r.linker.hasName("gold"))
 	lacking, _, err := r.requirements(files, r.state.readsConverted())
 	if err != nil {
 		return nil, err

@@ -7,12 +7,11 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// session is what there is of a link that a signal ends: the linker that runs, and files that are
-// not complete. It is all that changes while a link goes on.
+// session is what a signal has to end or to remove: the linker that runs, and files that are not complete.
 type session struct {
 	process.Supervisor
-	files   *replace.Writer // of files that are converted in place
-	removed []string        // files to remove; the lock is of it
+	files       *replace.Writer // of files that are converted in place
+	temporaries []string        // files to remove; the lock is of it
 }
 
 func newSession(p *process.Process) *session {
@@ -25,15 +24,16 @@ func newSession(p *process.Process) *session {
 	return s
 }
 
+// removeFiles is removeTemporaries with the lock held.
 func (s *session) removeFiles() {
-	for _, file := range s.removed {
+	for _, file := range s.temporaries {
 		os.Remove(file)
 	}
-	s.removed = nil
+	s.temporaries = nil
 }
 
-// temporary writes a file that is removed when the link ends.
-func (s *session) temporary(data []byte) (path string, err error) {
+// writeTemporary writes a file that is removed when the link ends.
+func (s *session) writeTemporary(data []byte) (path string, err error) {
 	s.Watch()
 	s.Lock()
 	defer s.Unlock()
@@ -41,7 +41,7 @@ func (s *session) temporary(data []byte) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	s.removed = append(s.removed, f.Name())
+	s.temporaries = append(s.temporaries, f.Name())
 	_, err = f.Write(data)
 	if closing := f.Close(); err == nil {
 		err = closing
@@ -49,8 +49,8 @@ func (s *session) temporary(data []byte) (path string, err error) {
 	return f.Name(), err
 }
 
-// end removes what is to be removed.
-func (s *session) end() {
+// removeTemporaries removes the files of writeTemporary.
+func (s *session) removeTemporaries() {
 	s.Lock()
 	defer s.Unlock()
 	s.removeFiles()

@@ -13,14 +13,14 @@ import (
 type runState struct {
 	mu              sync.Mutex // of the rest
 	isStopped       bool
-	lacksDefinition bool // a file that the linker found after it read the definitions needs more
-	hasConverted    bool // the linker has read converted bytes
-	foreignScript   string
+	lacksDefinition bool   // a file that the linker found after it read the definitions needs others
+	hasConverted    bool   // the linker has read converted bytes
+	foreignScript   string // that it has read, whose TARGET is of another format than ELF, or ""
 	definitions     definitionsRead
 	found           map[supervise.Identity]*foundFile
 	order           []*foundFile // found, in the order of the opens
 	opened          map[*servedFile]bool
-	placed          map[*servedFile]bool // files whose generated code the linker has read
+	codeRead        map[*servedFile]bool // files whose generated code the linker has read
 
 	converting sync.WaitGroup // found files that are not ready
 }
@@ -62,7 +62,7 @@ type runResult struct {
 func newRunState(before runResult) *runState {
 	s := &runState{
 		hasConverted: before.hasConverted, foreignScript: before.foreignScript,
-		found: map[supervise.Identity]*foundFile{}, opened: maps.Clone(before.opened), placed: map[*servedFile]bool{},
+		found: map[supervise.Identity]*foundFile{}, opened: maps.Clone(before.opened), codeRead: map[*servedFile]bool{},
 	}
 	if s.opened == nil {
 		s.opened = map[*servedFile]bool{}
@@ -120,12 +120,12 @@ func (s *runState) open(f *servedFile) (runsAgain bool) {
 	return s.lacksDefinition
 }
 
-// place reports whether the linker reads the generated code of a file for the first time.
-func (s *runState) place(f *servedFile) bool {
+// isFirstReadOfCode reports whether the linker reads the generated code of a file for the first time.
+func (s *runState) isFirstReadOfCode(f *servedFile) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isFirst := !s.placed[f]
-	s.placed[f] = true
+	isFirst := !s.codeRead[f]
+	s.codeRead[f] = true
 	return isFirst
 }
 
@@ -152,9 +152,9 @@ func (s *runState) readsConverted() bool {
 	return s.hasConverted
 }
 
-// linkedBefore returns, of files that the look has found, those that the linker has opened, or all of them, and
-// the files that only the linker has found, once they are ready.
-func (s *runState) linkedBefore(files []*servedFile, includeUnopened bool) []linkedFile {
+// filesBeforeDefinitions returns, of files that the look has found, those that the linker has opened, or all of
+// them, and the files that only the linker has found, once they are ready.
+func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened bool) []linkedFile {
 	s.mu.Lock()
 	var linked []*servedFile
 	for _, f := range files {
@@ -168,12 +168,12 @@ func (s *runState) linkedBefore(files []*servedFile, includeUnopened bool) []lin
 		<-f.ready
 		linked = append(linked, f.servedFile)
 	}
-	return linkedOf(linked)
+	return withoutBinary(linked)
 }
 
-// linkedWith returns the files that the look has found, and those found by the linker that are ready. served
-// counts as ready: it is about to become the file of current.
-func (s *runState) linkedWith(files []*servedFile, current *foundFile, served *servedFile) []linkedFile {
+// filesWhileConverting returns the files that the look has found, and those found by the linker that are ready.
+// served counts as ready: it is about to become the file of current.
+func (s *runState) filesWhileConverting(files []*servedFile, current *foundFile, served *servedFile) []linkedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	linked := files[:len(files):len(files)]
@@ -185,7 +185,7 @@ func (s *runState) linkedWith(files []*servedFile, current *foundFile, served *s
 			linked = append(linked, f.servedFile)
 		}
 	}
-	return linkedOf(linked)
+	return withoutBinary(linked)
 }
 
 // recordDefinitions records which probe objects the linker has read definitions of.

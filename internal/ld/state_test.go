@@ -30,7 +30,8 @@ func names(files []linkedFile) string {
 	return strings.Join(names, " ")
 }
 
-// A script of another format and converted bytes do not go together, whatever the linker reads first, and in which run.
+// A script of another format and converted bytes do not go together, whatever the linker reads first, and in
+// which run.
 func TestScriptOfMixedFormats(t *testing.T) {
 	files := map[string]*servedFile{
 		"script":    served("script", func(f *servedFile) { f.hasForeignTarget = true }),
@@ -70,11 +71,11 @@ func TestStop(t *testing.T) {
 }
 
 // Generated code takes the place of a file once in each run.
-func TestPlace(t *testing.T) {
+func TestCodeIsReadOnce(t *testing.T) {
 	a, b := served("a", nil), served("b", nil)
 	s := newRunState(runResult{})
-	expect.Equal(t, []bool{true, true, false, false}, []bool{s.place(a), s.place(b), s.place(a), s.place(b)})
-	expect.Equal(t, true, newRunState(s.result(process.Status{})).place(a))
+	expect.Equal(t, []bool{true, true, false, false}, []bool{s.isFirstReadOfCode(a), s.isFirstReadOfCode(b), s.isFirstReadOfCode(a), s.isFirstReadOfCode(b)})
+	expect.Equal(t, true, newRunState(s.result(process.Status{})).isFirstReadOfCode(a))
 }
 
 // A file that many threads come to is converted once, and is in the result.
@@ -91,8 +92,8 @@ func TestFind(t *testing.T) {
 	f := s.find(supervise.Identity{}, convert)
 	<-begun
 	expect.Equal(t, false, f.isReady())
-	expect.Equal(t, "known", names(s.linkedWith([]*servedFile{served("known", nil)}, nil, nil)), "while it is converted")
-	expect.Equal(t, "known it", names(s.linkedWith([]*servedFile{served("known", nil)}, f, served("it", nil))), "for itself")
+	expect.Equal(t, "known", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil, nil)), "while it is converted")
+	expect.Equal(t, "known it", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, f, served("it", nil))), "for itself")
 	var threads sync.WaitGroup
 	for range 8 {
 		threads.Go(func() {
@@ -102,7 +103,7 @@ func TestFind(t *testing.T) {
 	close(goOn)
 	threads.Wait()
 	expect.Equal(t, 1, conversions.Load())
-	expect.Equal(t, "known found", names(s.linkedWith([]*servedFile{served("known", nil)}, nil, nil)), "when it is ready")
+	expect.Equal(t, "known found", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil, nil)), "when it is ready")
 	r := s.result(process.Status{Code: 3})
 	expect.Equal(t, 1, len(r.found))
 	expect.Equal(t, "found", r.found[0].name)
@@ -119,10 +120,10 @@ func TestLinkedBefore(t *testing.T) {
 	s.open(b)
 	s.open(binary)
 	s.find(supervise.Identity{}, func(*foundFile) *servedFile { return served("found", nil) })
-	expect.Equal(t, "b found", names(s.linkedBefore(files, false)))
-	expect.Equal(t, "a b found", names(s.linkedBefore(files, true)))
+	expect.Equal(t, "b found", names(s.filesBeforeDefinitions(files, false)))
+	expect.Equal(t, "a b found", names(s.filesBeforeDefinitions(files, true)))
 	after := newRunState(s.result(process.Status{}))
-	expect.Equal(t, "b", names(after.linkedBefore(files, false)), "in the next run")
+	expect.Equal(t, "b", names(after.filesBeforeDefinitions(files, false)), "in the next run")
 }
 
 // The linker runs again if a file lacks a definition that was read, and opens nothing more before.
@@ -143,15 +144,15 @@ func TestLackingDefinition(t *testing.T) {
 }
 
 // The plan of another run knows what the run before has found, and leaves the plan before as it was.
-func TestAgain(t *testing.T) {
+func TestNextRun(t *testing.T) {
 	known, found := served("known", nil), served("found", nil)
-	p := runPlan{conversion: conversion{}.with(identifiedFile{servedFile: known})}
+	p := runPlan{conversion: conversion{}.withFiles(identifiedFile{servedFile: known})}
 	p.flags = []string{"-u", "x"}
 	s := newRunState(runResult{})
 	s.find(supervise.Identity{}, func(*foundFile) *servedFile { return found })
 	s.scriptOfMixedFormats(served("script", func(f *servedFile) { f.hasForeignTarget = true }))
 	r := s.result(process.Status{})
-	again := expect.Value(p.again(r))(t)
+	again := expect.Value(p.nextRun(r))(t)
 	if !slices.Equal(again.conversion.files, []*servedFile{known, found}) || again.conversion.byIdentity[supervise.Identity{}] != found {
 		t.Errorf("the next run knows %v", again.conversion.files)
 	}

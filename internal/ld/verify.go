@@ -46,8 +46,8 @@ func (o output) removeIfChanged() {
 	}
 }
 
-// verified returns the status of a link, once the output of one that ended with status 0 is verified.
-func (l *link) verified(o output, status process.Status, err error, unconverted []*inputFile) (process.Status, error) {
+// finishLink returns the status of a link. It verifies the output if that is 0.
+func (l *link) finishLink(o output, status process.Status, err error, unconverted []*inputFile) (process.Status, error) {
 	if err != nil || status != (process.Status{}) {
 		return status, err
 	}

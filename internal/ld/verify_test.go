@@ -73,10 +73,10 @@ func TestVerified(t *testing.T) {
 	disk.Write(t, "a.out", objects.Read(t, callsStubs))
 	l := testLink("ld")
 	for _, status := range []process.Status{{Code: 1}, {Signal: os.Kill}} {
-		expect.Equal(t, status, expect.Value(l.verified(o, status, nil, nil))(t))
+		expect.Equal(t, status, expect.Value(l.finishLink(o, status, nil, nil))(t))
 	}
-	expect.Contains(t, expect.Failure(l.verified(o, process.Status{}, os.ErrClosed, nil)), os.ErrClosed.Error())
-	expect.Contains(t, expect.Failure(l.verified(o, process.Status{}, nil, nil)), "a.out: holds tracepoints")
+	expect.Contains(t, expect.Failure(l.finishLink(o, process.Status{}, os.ErrClosed, nil)), os.ErrClosed.Error())
+	expect.Contains(t, expect.Failure(l.finishLink(o, process.Status{}, nil, nil)), "a.out: holds tracepoints")
 	disk.Absent(t, "a.out")
 }
 
