@@ -1,0 +1,108 @@
+package ld
+
+import (
+	"debug/elf"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/patch"
+)
+
+// Records of earlier conversions go together if they are alike, and nothing else has records.
+func TestAgreement(t *testing.T) {
+	layout := func(file, text string) error { return &elfreloc.Error{File: file, Err: errors.New(text)} }
+	prefix := func(symbol string) error { return &patch.PrefixError{Symbol: symbol} }
+	broken := errors.New("cannot be read")
+	for _, test := range []struct {
+		name     string
+		needs    []*probeNeeds
+		converts bool
+		want     int // errors
+	}{
+		{name: "nothing"},
+		{name: "alike", needs: []*probeNeeds{{conflicts: []error{layout("a.o", "relative")}}, {conflicts: []error{layout("b.o", "relative")}}}},
+		{name: "beside what is converted", converts: true, needs: []*probeNeeds{{conflicts: []error{layout("a.o", "relative")}}}, want: 1},
+		{name: "beside records of this conversion", needs: []*probeNeeds{{conflicts: []error{layout("a.o", "relative")}}, {hasRecords: true}}, want: 1},
+		{name: "of two kinds", needs: []*probeNeeds{{conflicts: []error{layout("a.o", "relative")}}, {conflicts: []error{layout("b.o", "freebsd")}}}, want: 2},
+		{name: "one prefix", needs: []*probeNeeds{{conflicts: []error{prefix("x_a")}}, {conflicts: []error{prefix("x_b")}}}},
+		{name: "a prefix and a layout", needs: []*probeNeeds{{conflicts: []error{prefix("x_a"), layout("b.o", "relative")}}}, want: 2},
+		{name: "errors of another kind", needs: []*probeNeeds{{conflicts: []error{os.ErrClosed, os.ErrClosed}}}},
+		{name: "a file that cannot be read", needs: []*probeNeeds{{err: broken}, {conflicts: []error{layout("a.o", "relative")}}}, want: 1},
+	} {
+		got := 0
+		if err := checkAgreement(test.needs, test.converts); err != nil {
+			got = len(strings.Split(err.Error(), "\n"))
+		}
+		expect.Equal(t, test.want, got, "%s", test.name)
+	}
+}
+
+// One warning is of all objects whose tracepoints call the kernel's own function.
+func TestWarningOfKernelTracepoints(t *testing.T) {
+	of := func(name string, has bool) *inputFile {
+		in := &inputFile{name: name}
+		in.hasKernelTracepoints = has
+		return in
+	}
+	for _, test := range []struct {
+		inputs []*inputFile
+		want   string
+	}{
+		{want: ""},
+		{inputs: []*inputFile{of("a.o", false)}, want: ""},
+		{inputs: []*inputFile{of("a.o", false), of("b.o", true)}, want: "sdtconvert: warning: b.o: compiled with"},
+		{inputs: []*inputFile{of("a.o", true), of("b.o", true), of("c.o", false), of("d.o", true)}, want: "sdtconvert: warning: a.o and 2 more: compiled with"},
+	} {
+		l := testLink("ld")
+		l.warnOfKernelTracepoints(test.inputs)
+		if got := l.messages(); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// An error of this process keeps a file from being converted. Any other is the linker's to report.
+func TestErrorsOfTheProcess(t *testing.T) {
+	for err, want := range map[error]bool{
+		syscall.EMFILE: true, syscall.ENFILE: true, syscall.ENOMEM: true, syscall.ENOENT: false, syscall.EACCES: false,
+	} {
+		expect.Equal(t, want, lacksResources(&os.PathError{Op: "open", Path: "a.o", Err: err}), "%v", err)
+	}
+	t.Chdir(t.TempDir())
+	in := newExaminer(testLink("ld"), testLink("ld").lookAt("").line).examine("none.o", "none.o")
+	expect.Equal(t, true, in.err == nil && !in.mayHoldProbes())
+}
+
+// A dependency file names the program in the place of an object that is removed.
+func TestRenameDependency(t *testing.T) {
+	t.Chdir(t.TempDir())
+	self := expect.Value(os.Executable())(t)
+	disk.Write(t, "d", "out: a.o /tmp/x.o\n\n/tmp/x.o:\n")
+	s := testLink("ld").lookAt("-o out --dependency-file=gone --dependency-file=d")
+	expect.OK(t, renameDependency(s.line, "/tmp/x.o"))
+	expect.Equal(t, "out: a.o "+self+"\n\n"+self+":\n", string(disk.Read(t, "d")))
+	disk.Absent(t, "gone")
+}
+
+// GNU ld alone has no name of its own.
+func TestLinkerIsGNU(t *testing.T) {
+	for name, want := range map[string]bool{"ld": true, "x86_64-linux-gnu-ld.bfd": true, "ld.gold": false, "ld.lld-19": false, "mold": false} {
+		expect.Equal(t, want, linker{path: name}.isGNU(), "%s", name)
+	}
+}
+
+// Shared libraries count as what they define, and are read by the linker as they are.
+func TestServedSharedLibrary(t *testing.T) {
+	shared := served("libx.so", func(f *servedFile) { f.elfType = elf.ET_DYN })
+	c := conversion{}.withFiles(identifiedFile{servedFile: shared}, identifiedFile{servedFile: served("a.o", nil)})
+	inputs := c.unconverted()
+	if len(inputs) != 1 || inputs[0].name != "a.o" {
+		t.Errorf("unconverted: %v", inputs)
+	}
+}
