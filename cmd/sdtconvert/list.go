@@ -42,7 +42,8 @@ Linux only.`}
 	listSystemOption = &option{name: "system",
 		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)",
 		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
-/usr/lib* and /usr/local/lib*, by path. The path follows the name of each probe.
+/usr/lib* and /usr/local/lib*, by path.
+The path follows the name of each probe.
 What could not be read is counted, with the reasons.
 Linux only.`}
 	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
