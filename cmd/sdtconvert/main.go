@@ -116,10 +116,10 @@ var helpCommand = &command{
 	name: "help", synopsis: "help [COMMAND]", brief: "show this, or help on a command",
 	usage: []string{"sdtconvert help [COMMAND]"},
 	text:  "Shows help on a command.",
-	run:   (*program).help,
+	new:   func() invocation { return flagless((*program).help) },
 }
 
-func (p *program) help(_ *flags, args []string) (bool, error) {
+func (p *program) help(args []string) (bool, error) {
 	text := ""
 	switch len(args) {
 	case 0:
@@ -148,10 +148,10 @@ var versionCommand = &command{
 	name: "version", synopsis: "version, --version, -V", brief: "show the version",
 	usage: []string{"sdtconvert version", "sdtconvert --version | -V"},
 	text:  "Shows the version.",
-	run:   (*program).version,
+	new:   func() invocation { return flagless((*program).version) },
 }
 
-func (p *program) version(_ *flags, args []string) (bool, error) {
+func (p *program) version(args []string) (bool, error) {
 	if len(args) > 0 {
 		return false, usagef("version takes no arguments")
 	}
