@@ -25,7 +25,7 @@ func (p *program) runAll(files []string, jobs int, asManifest bool, work func(fi
 		return false, err
 	}
 	progress := p.newProgress()
-	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
+	stdout, stderr := endingWriter{p.Stdout, p}, endingWriter{p.Stderr, p}
 	var warnings message.Tally
 	objects := manifest.NewWriter(stdout)
 	workOn := func(i int) *convert.Result { return work(files[i]) }

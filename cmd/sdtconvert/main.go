@@ -185,15 +185,15 @@ func (p *program) end(sig os.Signal) {
 	p.Exit(process.Status{Signal: sig}.ExitStatus())
 }
 
-// outlet is standard output or error of a run that may have files half written. A pipe without a reader ends the run.
+// endingWriter is standard output or error of a run that may have files half written. A pipe without a reader ends the run.
 // The error of the write shows that, because SIGPIPE may come from another pipe, which is an output.
-type outlet struct {
+type endingWriter struct {
 	io.Writer
 	run *program
 }
 
 // Write implements io.Writer.
-func (o outlet) Write(b []byte) (int, error) {
+func (o endingWriter) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) && o.run.ownsSIGPIPE.Load() && o.run.Exit != nil {
 		o.run.end(syscall.SIGPIPE)
