@@ -174,7 +174,7 @@ func (p *objectSemaphores) misuse(s *semaphore, i uint32, sym *elfreloc.Symbol) 
 	case sym.Type != elf.STT_OBJECT && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_COMMON:
 		return fmt.Sprintf("of type %v", sym.Type)
 	case sym.Bind == elf.STB_LOCAL:
-		return "local"
+		return "local; convert the objects before objcopy makes their symbols local, or link with -B in the ld -r before it"
 	case sym.Section == elfreloc.SectionAbs:
 		return "absolute"
 	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):

@@ -39,8 +39,10 @@ type linkInput struct {
 	optional  bool         // the link may leave it out: it is between --start-lib and --end-lib, or a member of a thin archive
 	members   []*linkInput // files with probes that a thin archive names
 	script    bool         // it is text, which may be a linker script
-	foreign   bool         // a script that has inputs read in another format than ELF
-	err       error        // that keeps it from being converted, though it holds probes
+	// addsLibraries says that lld may link libraries that the source names (#pragma comment(lib)).
+	addsLibraries bool
+	foreign       bool  // a script that has inputs read in another format than ELF
+	err           error // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -154,7 +156,7 @@ func (k *examiner) hasRecords(o *elfreloc.Object) bool {
 
 // bitcode looks at LLVM bitcode.
 func (k *examiner) bitcode(in *linkInput, src *input.Source) (err error) {
-	in.lto.Compiler = lto.LLVM
+	in.lto.Compiler, in.addsLibraries = lto.LLVM, k.lld
 	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.names {
 		return err
 	}
@@ -186,6 +188,7 @@ func (k *examiner) relocatableObject(in *linkInput, src *input.Source) error {
 	if in.elf = o.Type; in.elf != elf.ET_REL {
 		return nil
 	}
+	in.addsLibraries = k.lld && addsLibraries(o.Object)
 	if in.lto, err = k.ltoCode(o.Object); err != nil {
 		return err
 	}
@@ -208,6 +211,16 @@ func (k *examiner) relocatableObject(in *linkInput, src *input.Source) error {
 		in.addObject(k, o)
 	}
 	return nil
+}
+
+// dependentLibraries is the type of the section that names libraries (SHT_LLVM_DEPENDENT_LIBRARIES).
+const dependentLibraries elf.SectionType = 0x6fff4c04
+
+// addsLibraries reports whether an object, or its intermediate code, may name libraries.
+func addsLibraries(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool {
+		return s.Type == dependentLibraries || s.Name == ".llvm.lto"
+	})
 }
 
 // addObject adds an object that needs no conversion to the needs of the file.
@@ -300,6 +313,7 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 		return false, false, err
 	}
 	if typ == filetype.Bitcode {
+		in.addsLibraries = k.lld
 		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
 			err = k.ltoMember(in, src, nil, lto.LLVM, probes)
 		}
@@ -309,6 +323,7 @@ func (k *examiner) member(in *linkInput, src *input.Source) (names, probes bool,
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
+	in.addsLibraries = in.addsLibraries || k.lld && addsLibraries(o.Object)
 	code, err := k.ltoCode(o.Object)
 	if err != nil {
 		return k.mentions(src.Mentions)

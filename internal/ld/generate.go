@@ -27,7 +27,7 @@ const codePath = "/sdtconvert-code"
 // is an error where they are hidden unless it is told to go on; the link proper repeats the others.
 // Probe objects are kept for records that are yet to come.
 func (r *run) wordsOfFirstRun() []string {
-	return append(r.args[:len(r.args):len(r.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1",
+	return append(r.args[:len(r.args):len(r.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1", "--thinlto-cache-dir=",
 		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+r.Convert.Patch.ProbePrefix+"*")
 }
 

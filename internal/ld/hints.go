@@ -2,7 +2,10 @@ package ld
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"sdtconvert/internal/input"
@@ -36,8 +39,8 @@ func findHints(ln *line.Line) hints {
 		switch {
 		case arg.Kind == line.Input:
 			path := ln.InDirectory(arg.Value)
-			if _, err := os.Stat(path); err != nil {
-				h.incomplete = true // of what the flag before may be the value of
+			if !isRegular(path) { // a pipe can be read once, and what is missing may be the value of the flag before
+				h.incomplete = true
 				continue
 			}
 			h.files = append(h.files, hint{path: path, word: arg.Value, binary: arg.Foreign, lazy: arg.Lazy, isOnLine: true})
@@ -51,11 +54,44 @@ func findHints(ln *line.Line) hints {
 				file.word, file.binary, file.lazy = "-l"+arg.Value, arg.Foreign, arg.Lazy
 				h.files = append(h.files, file)
 			}
+		case arg.Name == "plugin":
+			h.incomplete = h.incomplete || !slices.Contains(compilerPlugins, filepath.Base(arg.Value))
 		case arg.Name == "just-symbols":
 			h.files = append(h.files, hint{path: ln.InDirectory(arg.Value)})
 		}
 	}
 	return h
+}
+
+// compilerPlugins add no other inputs than code that they generate. Others add libraries, as libdep of binutils does.
+var compilerPlugins = []string{"liblto_plugin.so", "LLVMgold.so"}
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// checkPipes refuses an input that is a pipe if the output has no symbols, which would show that probes of the input
+// are not converted.
+func checkPipes(ln *line.Line) error {
+	if !hasFlag(ln, "s") && !hasFlag(ln, "strip-all") {
+		return nil
+	}
+	for i := range ln.Args {
+		path := ln.InDirectory(ln.Args[i].Value)
+		if info, err := os.Stat(path); ln.Args[i].Kind == line.Input && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
+		}
+	}
+	return nil
+}
+
+// isProgram reports whether a link is of a program or a library of a C library, whatever its objects look like: it has a
+// dynamic linker, or the C library's start of initialisation. No kernel has either.
+func isProgram(ln *line.Line) bool {
+	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool {
+		return a.Name == "dynamic-linker" || a.Kind == line.Input && filepath.Base(a.Value) == "crti.o"
+	})
 }
 
 // fitting returns the first of the files that are for a target: a linker passes over the others.
@@ -112,6 +148,7 @@ func (l *link) lookAt(ln *line.Line, k *examiner) lookResult {
 		result.inputs = append(result.inputs, inputs...)
 		from = len(result.files)
 		for i, in := range inputs {
+			result.incomplete = result.incomplete || in != nil && in.addsLibraries
 			if in != nil && in.script {
 				files, complete := libraryHints(ln, batch[i].path)
 				result.files, result.incomplete = append(result.files, files...), result.incomplete || !complete

@@ -82,30 +82,37 @@ func (l *link) run() (process.Status, error) {
 	if l.Off {
 		return l.execLinker(nil)
 	}
-	args, err := responsefile.Expand(l.args)
+	args, isRead, err := responsefile.ExpandOnce(l.args)
 	if err != nil {
 		return process.Status{}, err
+	}
+	if isRead {
+		l.args = args
 	}
 	ln := line.Parse(args, l.linker.hasName("gold"))
 	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
 		return l.execLinker(nil)
 	}
-	plugin := hasFlag(ln, "plugin")
+	lld := l.linker.hasName("lld")
+	plugin := hasFlag(ln, "plugin") && !lld // which ignores it
 	k := &examiner{
 		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
-		relocatable: ln.Relocatable, lld: l.linker.hasName("lld"), mold: l.linker.hasName("mold"),
+		relocatable: ln.Relocatable, lld: lld, mold: l.linker.hasName("mold"),
 		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
 	}
-	if k.lld {
-		k.fatLTO[lto.GCC] = false
-	}
 	found := l.lookAt(ln, k)
+	if err := checkPipes(ln); err != nil {
+		return process.Status{}, err
+	}
 	l.warnOfKernelTracepoints(found.inputs)
 	target := patch.Target(0)
 	for _, in := range found.inputs {
 		if in != nil {
 			target = max(target, in.target)
 		}
+	}
+	if target == patch.LinuxKernel && isProgram(ln) {
+		target = patch.LinuxProgram
 	}
 	l.Convert.Patch = l.Convert.Patch.For(target)
 	k.options = l.Convert.Patch
