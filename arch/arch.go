@@ -122,8 +122,8 @@ type Site struct {
 	Code     []byte // its bytes as found
 }
 
-// Env is what the object around a site demands of its disabled form.
-type Env struct {
+// Context is what the object around a site demands of its disabled form.
+type Context struct {
 	ReturnThunk bool // a bare return is forbidden; jump to the return thunk
 	// Armable asks that the form of a probe call begins with an instruction that
 	// kernels emulate when a breakpoint is put over it: that of a uprobe on Linux, where
@@ -146,11 +146,11 @@ type Env struct {
 type Target uint8
 
 const (
-	TargetNone      Target = iota // nothing: the relocation is neutralised
-	TargetThunk                   // the return thunk
-	TargetHelper                  // the helper: the machine's stub of is-enabled tests
-	TargetTest                    // the probe's own helper, which loads its semaphore (Stub.Semaphore)
-	TargetSemaphore               // the semaphore itself
+	TargetNone       Target = iota // nothing: the relocation is neutralised
+	TargetThunk                    // the return thunk
+	TargetHelper                   // the helper: the machine's stub of is-enabled tests
+	TargetTestHelper               // the probe's own helper, which loads its semaphore (Stub.Semaphore)
+	TargetSemaphore                // the semaphore itself
 )
 
 // Change turns a site into its disabled form.
@@ -215,7 +215,7 @@ type Machine interface {
 	Decode(t Text, relocs []elfreloc.Relocation) (Site, error)
 
 	// Disable gives the disabled form of a site, or a *Refusal.
-	Disable(s Site, k Kind, env Env) (Change, error)
+	Disable(s Site, k Kind, env Context) (Change, error)
 
 	// Disabled finds the disabled site whose record is at offset record, and
 	// reports whether the bytes are a disabled form of the kind at all, whatever

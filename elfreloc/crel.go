@@ -65,7 +65,7 @@ func (o *Object) eachCREL(rs RelocSection, count int, wanted []bool, f func(i in
 	if err != nil {
 		return err
 	}
-	var c chain
+	var c relocationChain
 	d := crelDecoder{crelHeader: h, wide: o.Encoding.Word() == 8, entry: Relocation{Implicit: !h.rela}}
 	data, err := o.Data(rs.Index)
 	if err != nil {
@@ -205,7 +205,7 @@ func (o *Object) relocSymbolError(rs RelocSection, i int, sym, count uint32) err
 	return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", i, sym, count))
 }
 
-func (c *chain) takes(match bool, off uint64) bool {
+func (c *relocationChain) takes(match bool, off uint64) bool {
 	c.open = match || c.open && off == c.place
 	c.place = off
 	return c.open

@@ -117,7 +117,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 		return o.eachCREL(rs, syms.Len(), wanted, f)
 	}
 	count := uint32(syms.Len())
-	var c chain
+	var c relocationChain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
 	buf := make([]byte, min(sec.Size, BlockSize))
@@ -149,8 +149,8 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	return nil
 }
 
-// chain tells which entries follow one against a wanted symbol at its offset.
-type chain struct {
+// relocationChain tells which entries follow one against a wanted symbol at its offset.
+type relocationChain struct {
 	open  bool   // whether those at place do
 	place uint64 // of the last entry that was taken
 }

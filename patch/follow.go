@@ -38,7 +38,7 @@ func (p *planner) addCall(ref *Reference) error {
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
 		return p.addLoad(follower, ref, t)
 	}
-	return p.addSite(ref, decoded{Site: site, err: err}, t)
+	return p.addSite(ref, locatedSite{Site: site, err: err}, t)
 }
 
 // addLoad plans the sites that a load of a stub's address leads to, in the text of its section.
@@ -59,11 +59,11 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) e
 	if load.New != nil && p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
 		p.loadsThroughRegister = true
-		return p.addSite(ref, decoded{Site: load.Load}, t)
+		return p.addSite(ref, locatedSite{Site: load.Load}, t)
 	}
 	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, OwnsRelocation: len(load.Sites) == 0})
 	for i, site := range load.Sites {
-		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t); err != nil {
+		if err := p.addSite(ref, locatedSite{Site: site, shared: i > 0}, t); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func (a *applier) targetSymbol(s *Site) (uint32, error) {
 	case arch.TargetSemaphore:
 		sym, _ := a.p.semaphores.symbol(s.Stub.ID)
 		return sym, nil
-	case arch.TargetTest:
+	case arch.TargetTestHelper:
 		return a.testHelper(s)
 	}
 	if a.helper == 0 {

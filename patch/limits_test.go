@@ -48,7 +48,7 @@ func TestManyRefusals(t *testing.T) {
 	for range maxRefused + 5 {
 		p.refuse(&Reference{}, cause)
 	}
-	p.sumUp()
+	p.countOmitted()
 	last := p.Refused[len(p.Refused)-1].Err
 	if len(p.Refused) != maxRefused || !errors.Is(last, cause) || fmt.Sprint(last) != "no call; 5 more references cannot be converted either" {
 		t.Errorf("%d refusals, the last %v", len(p.Refused), last)

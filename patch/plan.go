@@ -60,7 +60,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
-	defer p.sumUp()
+	defer p.countOmitted()
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *planner) addCalls() error {
 			}
 		}
 	}
-	p.sort()
+	p.sortSites()
 	return nil
 }
 
@@ -126,8 +126,8 @@ func UnsupportedPlan(s *Scan) *Plan {
 	return p
 }
 
-// sumUp makes the last refusal say how many more there are.
-func (p *planner) sumUp() {
+// countOmitted makes the last refusal say how many more there are.
+func (p *planner) countOmitted() {
 	if p.omitted > 0 {
 		last := &p.Refused[len(p.Refused)-1]
 		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.omitted)
@@ -236,7 +236,7 @@ func (p *Plan) Save() (*elfreloc.Output, error) {
 // addWarnings adds those of what the output does not have, and gives it the padding of the object.
 func (p *Plan) addWarnings(out *elfreloc.Output) error {
 	o := p.Scan.Object
-	lost, err := tail(o, out)
+	lost, err := copyTrailingBytes(o, out)
 	if err != nil {
 		return err
 	}

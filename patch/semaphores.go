@@ -174,7 +174,7 @@ func (p *objectSemaphores) misuse(s *semaphore, i uint32, sym *elfreloc.Symbol) 
 	case sym.Type != elf.STT_OBJECT && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_COMMON:
 		return fmt.Sprintf("of type %v", sym.Type)
 	case sym.Bind == elf.STB_LOCAL:
-		return "local"
+		return "local; convert the objects before objcopy makes their symbols local, or link with -B in the ld -r before it"
 	case sym.Section == elfreloc.SectionAbs:
 		return "absolute"
 	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
@@ -230,7 +230,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		case !s.defined && (s.tested || s.hasNote && p.plan.Options.Semaphores == All): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
-			use(e, s)
+			nameSemaphore(e, s)
 		case s.hasNote:
 			sym = w.Refer(s.name)
 		}
@@ -245,9 +245,9 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 	return nil
 }
 
-// use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in
+// nameSemaphore gives the symbol of a semaphore its name. Where it is loaded from, it has to be in
 // the same image.
-func use(e *elfreloc.Edit, s *semaphore) {
+func nameSemaphore(e *elfreloc.Edit, s *semaphore) {
 	old := e.Symbol(s.symbol)
 	sym := old
 	sym.Name = s.name

@@ -27,57 +27,60 @@ func (s *Site) Addr() elfreloc.Addr {
 	return elfreloc.Addr{Section: s.Relocs.Target, Offset: s.Change.Site.Offset}
 }
 
-// decoded is a site as Decode or Follow has found it, or what is wrong with it.
-type decoded struct {
+// locatedSite is a site as Decode or Follow has found it, or what is wrong with it.
+type locatedSite struct {
 	arch.Site
 	err    error
 	shared bool
 }
 
-// addSite plans one site of a reference.
-func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
-	err := d.err
-	if err != nil && !isRefusal(err) {
+// addSite plans one site of a reference, or refuses it.
+func (p *planner) addSite(ref *Reference, located locatedSite, t arch.Text) error {
+	site, err := p.planSite(ref, located, t)
+	switch {
+	case err == nil:
+		site.Change.Site.Code, site.Change.New = p.copyCode(site.Change.Site.Code), p.copyCode(site.Change.New)
+		p.Sites = append(p.Sites, site)
+	case isRefusal(err):
+		p.refuse(ref, err)
+	default:
 		return err
 	}
-	if err == nil && t.Encoding(d.Offset) == arch.Data {
-		err = arch.RefuseStored(fixAddress, " within code")
-	}
-	if err == nil {
-		err = refusal(p.thunkRefused)
-	}
-	var change arch.Change
-	if err == nil {
-		change, err = p.disable(ref, d.Site, t)
-		if err != nil && !isRefusal(err) {
-			return err
-		}
-	}
-	if err == nil {
-		err = refusal(p.checkCall(ref, &change, t))
-	}
-	operands := ""
-	if err == nil && d.Form == arch.Nop {
-		if text := p.operands[ref.addr()]; text != nil {
-			operands = *text
-		} else {
-			err = arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
-		}
-	}
-	if err != nil {
-		p.refuse(ref, err)
-		return nil
-	}
-	change.Site.Code, change.New = p.copyCode(change.Site.Code), p.copyCode(change.New)
-	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, SharesRelocation: d.shared})
 	return nil
+}
+
+// planSite returns a site with its disabled form. A site that has none is an *arch.Refusal.
+func (p *planner) planSite(ref *Reference, located locatedSite, t arch.Text) (site Site, err error) {
+	switch {
+	case located.err != nil:
+		return site, located.err
+	case t.Encoding(located.Offset) == arch.Data:
+		return site, arch.RefuseStored(fixAddress, " within code")
+	case p.thunkRefused != nil:
+		return site, p.thunkRefused
+	}
+	site = Site{Reference: ref, SharesRelocation: located.shared}
+	if site.Change, err = p.disable(ref, located.Site, t); err != nil {
+		return site, err
+	}
+	if refused := p.checkCall(ref, &site.Change, t); refused != nil {
+		return site, refused
+	}
+	if located.Form == arch.Nop {
+		text := p.operands[ref.addr()]
+		if text == nil {
+			return site, arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
+		}
+		site.Operands = *text
+	}
+	return site, nil
 }
 
 // checkCall refuses a site whose disabled form does not suit the text around it. A site that calls a helper needs
 // no check: the helper does to the stack what the stub did.
 func (p *planner) checkCall(ref *Reference, change *arch.Change, t arch.Text) *arch.Refusal {
 	checker, ok := p.Scan.Machine.(arch.CallChecker)
-	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTest {
+	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTestHelper {
 		return nil
 	}
 	return checker.CheckCall(t, change.Site, ref.Stub.Kind)
@@ -98,7 +101,7 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {
 		return change, arch.Refuse("do not give it with --symbol", "a function that takes off the stack what code pushes before its call")
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Context{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.thunkRelocs(ref.Relocs); err != nil {
 			return change, err
@@ -107,10 +110,15 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
-// sort brings the sites of a plan in order, and refuses those that share bytes with the one
-// before.
-func (p *planner) sort() {
+// sortSites sorts the sites and refusals of a plan by address.
+func (p *planner) sortSites() {
 	sortStable(p.Sites, func(a, b Site) int { return a.Addr().Compare(b.Addr()) })
+	p.refuseOverlaps()
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
+}
+
+// refuseOverlaps refuses each site that shares bytes with the one before.
+func (p *planner) refuseOverlaps() {
 	sites := p.Sites[:0]
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -125,7 +133,6 @@ func (p *planner) sort() {
 		sites = append(sites, *s)
 	}
 	p.Sites = sites
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
 }
 
 // refuse records a refusal. A refusal of the whole object is recorded once.
@@ -141,14 +148,6 @@ func (p *planner) refuse(ref *Reference, err error) {
 		return
 	}
 	p.Refused = append(p.Refused, Refusal{ref, err})
-}
-
-// refusal makes an error of a refusal, or nil of none.
-func refusal(r *arch.Refusal) error {
-	if r == nil {
-		return nil
-	}
-	return r
 }
 
 // isRefusal distinguishes a refusal from an error of the object.

@@ -11,9 +11,9 @@ import (
 // signatureMagic ends the signature behind a module (Linux, module_signature.h).
 const signatureMagic = "~Module signature appended~\n"
 
-// tail gives an output the padding that the object has. What else is behind the object
+// copyTrailingBytes gives an output the padding that the object has. What else is behind the object
 // is lost, of which it warns.
-func tail(o *elfreloc.Object, out *elfreloc.Output) (warning, err error) {
+func copyTrailingBytes(o *elfreloc.Object, out *elfreloc.Output) (warning, err error) {
 	lost := o.Size() - o.End()
 	if lost <= 0 {
 		return nil, nil

@@ -342,14 +342,15 @@ func TestGuardsStayWithoutNotes(t *testing.T) {
 
 func TestSemaphoresThatCannotBe(t *testing.T) {
 	const is = `symbol "shop_item_semaphore" would be the semaphore of a probe, and is `
+	const local = "local; convert the objects before objcopy makes their symbols local, or link with -B in the ld -r before it"
 	for name, c := range map[string]struct{ text, want string }{
 		"function":       {testCall + "\t.globl shop_item_semaphore\n\t.type shop_item_semaphore,@function\nshop_item_semaphore: ret\n", is + "code"},
 		"no type":        {testCall + "\t.globl shop_item_semaphore\nshop_item_semaphore: ret\n", is + "code"},
 		"of threads":     {testCall + "\t.section .tbss,\"awT\",@nobits\n\t.globl shop_item_semaphore\n\t.type shop_item_semaphore,@object\nshop_item_semaphore: .zero 2\n", is + "local to threads"},
-		"local":          {onlyCall + strings.Replace(theirs, "\t.globl shop_item_semaphore\n", "", 1), is + "local"},
+		"local":          {onlyCall + strings.Replace(theirs, "\t.globl shop_item_semaphore\n", "", 1), is + local},
 		"absolute":       {testCall + "\t.globl shop_item_semaphore\nshop_item_semaphore = 4\n", is + "absolute"},
 		"beside a guard": {guard + theirs, is + `defined beside "__dtrace_semaphore_shop___item"`},
-		"local guard":    {strings.Replace(guard, "\t.weak __dtrace_semaphore_shop___item\n\t.hidden __dtrace_semaphore_shop___item\n", "", 1), strings.Replace(is, "shop_item_semaphore", "__dtrace_semaphore_shop___item", 1) + "local"},
+		"local guard":    {strings.Replace(guard, "\t.weak __dtrace_semaphore_shop___item\n\t.hidden __dtrace_semaphore_shop___item\n", "", 1), strings.Replace(is, "shop_item_semaphore", "__dtrace_semaphore_shop___item", 1) + local},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := convertBytes(t, assemble(t, c.text), withNotes())

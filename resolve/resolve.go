@@ -148,7 +148,7 @@ func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 	if err != nil {
 		return err
 	}
-	return t.use(o, syms, Symtab, code)
+	return t.setSymbols(o, syms, Symtab, code)
 }
 
 // useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
@@ -170,7 +170,7 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Optio
 	}
 	syms, err := debug.Symbols()
 	if err == nil {
-		err = t.use(o, syms, Debug, code)
+		err = t.setSymbols(o, syms, Debug, code)
 	}
 	if err != nil {
 		opts.warn(fmt.Errorf("debug file %w", err))
@@ -190,18 +190,18 @@ func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, opts *Options)
 	mini, err := debugfile.Mini(o)
 	opts.warn(err)
 	if mini == nil {
-		return t.use(o, syms, Dynsym, code)
+		return t.setSymbols(o, syms, Dynsym, code)
 	}
 	miniSymbols, err := mini.Symbols()
 	if err != nil {
 		opts.warn(err)
-		return t.use(o, syms, Dynsym, code)
+		return t.setSymbols(o, syms, Dynsym, code)
 	}
-	return t.use(o, syms.Join(miniSymbols), Mini, code)
+	return t.setSymbols(o, syms.Join(miniSymbols), Mini, code)
 }
 
-// use makes the table of a symbol table.
-func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code elfreloc.Code) error {
+// setSymbols fills the table from a symbol table.
+func (t *Table) setSymbols(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code elfreloc.Code) error {
 	if uint64(syms.Len()) > math.MaxUint32 {
 		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%d symbols", syms.Len())}
 	}

@@ -44,7 +44,7 @@ func jumpReloc(at uint64) elfreloc.Relocation {
 
 // Disable has forms of its own for calls through registers, and for tests that have room
 // to load a semaphore.
-func (machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	if err := checkRegister(s, k, env); err != nil {
 		return arch.Change{}, err
 	}
@@ -58,7 +58,7 @@ func (machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 
 // checkRegister refuses what has no room for the jump or the call that it would take.
 // That would need a relocation of its own, too.
-func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
+func checkRegister(s arch.Site, k arch.Kind, env arch.Context) error {
 	switch {
 	case !s.Register, k == arch.Enabled && env.SemaphoreBytes != 0 && len(s.Code) == movLen:
 		return nil

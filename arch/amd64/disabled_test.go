@@ -12,10 +12,10 @@ import (
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
 
-var environments = []arch.Env{{}, {Armable: true}}
+var environments = []arch.Context{{}, {Armable: true}}
 
 // disabledText returns the disabled form of a site between the bytes around it.
-func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
+func disabledText(t *testing.T, f form, k arch.Kind, env arch.Context, before, after []byte) (arch.Text, arch.Change) {
 	t.Helper()
 	const start = 0x200
 	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, Register: true, Code: unhex(t, f.code)}
@@ -24,7 +24,7 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 }
 
 // eachDisabled calls check with each form of site as each kind in each environment.
-func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
+func eachDisabled(check func(f form, k arch.Kind, env arch.Context)) {
 	for _, f := range registerForms {
 		for _, k := range kinds {
 			if k == arch.Enabled && f.enabled == "" {
@@ -39,7 +39,7 @@ func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
 
 // What stands around a site is padding or other code, and must not matter.
 func TestDisabledRecognisesEachForm(t *testing.T) {
-	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+	eachDisabled(func(f form, k arch.Kind, env arch.Context) {
 		for _, around := range [][]byte{
 			nil, {0xcc, 0xcc, 0xcc}, {0x90, 0x90, 0x90}, {0x66, 0x31, 0xc0}, {0xc3, 0x74, 0x01}, {0x0f, 0x1f, 0x00},
 			{0x75, 0x02}, {0x75, 0x02, 0x90}, {0x66, 0x90},
@@ -62,9 +62,9 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 		{"4c 8b 3d 00 00 00 00", "4c 8d 3d 00 00 00 00"}, // %r15
 	} {
 		site := arch.Site{Offset: 0x40, GOT: true, Register: true, Code: unhex(t, c.code)}
-		got := mustDisable(t, site, arch.Enabled, arch.Env{SemaphoreBytes: 2, Armable: true})
+		got := mustDisable(t, site, arch.Enabled, arch.Context{SemaphoreBytes: 2, Armable: true})
 		want := arch.Change{
-			Site: site, New: unhex(t, c.new), RecordedOffset: 0x40, Target: arch.TargetTest,
+			Site: site, New: unhex(t, c.new), RecordedOffset: 0x40, Target: arch.TargetTestHelper,
 			Reloc: elfreloc.Relocation{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
 		}
 		expect.Equal(t, want, got)
@@ -83,7 +83,7 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 }
 
 // mustDisable returns the disabled form of a site.
-func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
+func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Context) arch.Change {
 	t.Helper()
 	return expect.Value(Machine.Disable(s, k, env))(t)
 }

@@ -15,8 +15,8 @@ var load6 = []byte{0x8b, 0x05, 0x00, 0x00, 0x00, 0x00} // mov disp32(%rip),%eax
 // test makes the tests that are not sent to the helper as they were to the stub. The load
 // of 2 bytes is one of 7, and no site is as long. A call through the GOT has room for a load
 // of 4.
-func test(s arch.Site, env arch.Env) (c arch.Change, ok bool) {
-	c = arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTest, Reloc: elfreloc.Relocation{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
+func test(s arch.Site, env arch.Context) (c arch.Change, ok bool) {
+	c = arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTestHelper, Reloc: elfreloc.Relocation{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
 	switch {
 	case s.Register && len(s.Code) == movLen:
 		c.New = bytes.Clone(s.Code) // the load becomes one of the helper's address, which calls go on to

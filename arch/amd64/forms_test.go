@@ -115,7 +115,7 @@ func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 				continue
 			}
 			site := arch.Site{Offset: 0x40, Form: f.form, Register: true, Code: unhex(t, f.code)}
-			got := mustDisable(t, site, k.kind, arch.Env{Armable: k.armable})
+			got := mustDisable(t, site, k.kind, arch.Context{Armable: k.armable})
 			expect.Equal(t, arch.Change{Site: site, New: unhex(t, k.want), RecordedOffset: 0x40}, got, "%s", f.name)
 			expect.Equal(t, k.asm, decodeAsm(t, got.New), "%s: the disabled form", f.name)
 		}

@@ -63,7 +63,7 @@ func TestByteOrders(t *testing.T) {
 		code := unhex(t, s.code)
 		reloc := []elfreloc.Relocation{{Type: uint32(s.typ), Implicit: true}}
 		for _, k := range kinds {
-			for _, env := range []arch.Env{{}, {Armable: true}, {SemaphoreBytes: 2}} {
+			for _, env := range []arch.Context{{}, {Armable: true}, {SemaphoreBytes: 2}} {
 				want, err := disable(Machine{}, code, reloc, k, env)
 				same, errSame := disable(Machine{be8}, code, reloc, k, env)
 				got, errGot := disable(Machine{big}, swapped(code, s.set), reloc, k, env)
@@ -87,7 +87,7 @@ func TestByteOrders(t *testing.T) {
 	}
 }
 
-func disable(m Machine, code []byte, relocs []elfreloc.Relocation, k arch.Kind, env arch.Env) (arch.Change, error) {
+func disable(m Machine, code []byte, relocs []elfreloc.Relocation, k arch.Kind, env arch.Context) (arch.Change, error) {
 	env.Text = arch.Text{Code: code}
 	site, err := m.Decode(env.Text, relocs)
 	if err != nil {
@@ -107,7 +107,7 @@ func TestTailCallsInITBlocks(t *testing.T) {
 			copy(text.Code[20-back:], unhex(t, it))
 			relocs := []elfreloc.Relocation{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}}
 			s := expect.Value(Machine{}.Decode(text, relocs))(t)
-			c := expect.Value(Machine{}.Disable(s, arch.Enabled, arch.Env{Text: text}))(t)
+			c := expect.Value(Machine{}.Disable(s, arch.Enabled, arch.Context{Text: text}))(t)
 			if helper := c.Target == arch.TargetHelper; helper != (in && back <= itReach) {
 				t.Errorf("%s %d bytes before: goes to the helper: %v", it, back, helper)
 			}
@@ -151,14 +151,14 @@ func TestOldProcessors(t *testing.T) {
 		}
 	}
 	text := arch.Text{Code: unhex(t, "feffffeb"), Attributes: attributes(little, 4)}
-	c, err := Machine{}.Disable(arch.Site{Code: text.Code}, arch.Probe, arch.Env{Text: text})
+	c, err := Machine{}.Disable(arch.Site{Code: text.Code}, arch.Probe, arch.Context{Text: text})
 	if err != nil || !bytes.Equal(c.New, unhex(t, "0000a0e1")) { // mov r0, r0
 		t.Errorf("% x, %v", c.New, err)
 	}
 	if s, ok := (Machine{}).Disabled(arch.Text{Code: c.New}, 0, arch.Probe); !ok || s.Form != arch.Call {
 		t.Errorf("%+v, %v", s, ok)
 	}
-	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Env{Text: text, SemaphoreBytes: 2})
+	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Context{Text: text, SemaphoreBytes: 2})
 	wantRefusal(t, err, "got an is-enabled test of a semaphore, for v5TE (.ARM.attributes, Tag_CPU_arch), which has no movw; compile for ARMv6T2 or later")
 	text.Code = unhex(t, "fff7feff")
 	_, err = Machine{}.Decode(text, []elfreloc.Relocation{{Type: uint32(elf.R_ARM_THM_PC22), Implicit: true}})

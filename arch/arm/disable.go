@@ -48,7 +48,7 @@ const anyCondition = 0x0fffffff
 const condSkip = halfword
 
 // Disable replaces the one instruction of the site.
-func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	switch {
 	case len(s.Code) != insnLen:
@@ -68,7 +68,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 }
 
 // disableA32 keeps the condition.
-func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Context) (arch.Change, error) {
 	cond := m.order.readA32(c.Site.Code) &^ anyCondition
 	if cond == never<<28 { // blx
 		cond = always << 28
@@ -97,7 +97,7 @@ func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Env) (arch.Chan
 	return c, nil
 }
 
-func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Context) (arch.Change, error) {
 	jump := func(insn, typ uint32) {
 		c.New, c.Target = m.order.thumb(insn), helper(env)
 		c.Reloc = elfreloc.Relocation{Offset: c.Site.Offset, Type: typ, Implicit: true}
@@ -128,9 +128,9 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 }
 
 // helper returns the one that an is-enabled test goes to.
-func helper(env arch.Env) arch.Target {
+func helper(env arch.Context) arch.Target {
 	if env.SemaphoreBytes != 0 {
-		return arch.TargetTest
+		return arch.TargetTestHelper
 	}
 	return arch.TargetHelper
 }

@@ -25,7 +25,7 @@ var mark = forms.Mark{Nops: [][]byte{nop}, Align: insnLen, Want: "a nop", Fix: "
 
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	code, err := table.Code(s, k)
 	if err != nil {
 		return arch.Change{}, err

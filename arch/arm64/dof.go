@@ -14,7 +14,7 @@ func (m Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Form == arch.Nop {
 		return arch.Change{}, arch.RefuseSite(k, s.Form, "call the stub", ", which DTrace has no form for")
 	}
-	return m.Disable(s, k, arch.Env{})
+	return m.Disable(s, k, arch.Context{})
 }
 
 // DisabledDOF compares the word at the field, which is all of a site.

@@ -12,7 +12,7 @@ import (
 // test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub: the load takes two instructions.
 func test(s arch.Site) arch.Change {
-	c := arch.Change{Site: s, New: bytes.Clone(b), RecordedOffset: s.Offset, Target: arch.TargetTest}
+	c := arch.Change{Site: s, New: bytes.Clone(b), RecordedOffset: s.Offset, Target: arch.TargetTestHelper}
 	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
 	if s.Form == arch.Call {
 		c.New, c.Reloc.Type = bytes.Clone(bl), uint32(elf.R_AARCH64_CALL26)

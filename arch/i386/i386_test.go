@@ -76,14 +76,14 @@ func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
 	for _, c := range []struct {
 		form arch.Form
 		kind arch.Kind
-		env  arch.Env
+		env  arch.Context
 		want string
 	}{
-		{arch.CondTail, arch.Probe, arch.Env{}, "got a cond-tail of 4 bytes"},
-		{arch.Call, arch.Enabled, arch.Env{}, "got an isenabled of 4 bytes"},
-		{arch.Call, arch.Enabled, arch.Env{SemaphoreBytes: 2}, "got an isenabled of 4 bytes"},
-		{arch.Tail, arch.Probe, arch.Env{ReturnThunk: true}, "got a tail of 4 bytes"},
-		{arch.CondTail, arch.Enabled, arch.Env{ReturnThunk: true}, "got an isenabled-cond-tail of 4 bytes"},
+		{arch.CondTail, arch.Probe, arch.Context{}, "got a cond-tail of 4 bytes"},
+		{arch.Call, arch.Enabled, arch.Context{}, "got an isenabled of 4 bytes"},
+		{arch.Call, arch.Enabled, arch.Context{SemaphoreBytes: 2}, "got an isenabled of 4 bytes"},
+		{arch.Tail, arch.Probe, arch.Context{ReturnThunk: true}, "got a tail of 4 bytes"},
+		{arch.CondTail, arch.Enabled, arch.Context{ReturnThunk: true}, "got an isenabled-cond-tail of 4 bytes"},
 	} {
 		_, err := Machine.Disable(arch.Site{Form: c.form, Code: make([]byte, 4)}, c.kind, c.env)
 		wantRefusal(t, err, c.want)

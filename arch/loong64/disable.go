@@ -40,7 +40,7 @@ func join(first, second []byte) []byte { return bytes.Join([][]byte{first, secon
 // Disable writes the form of the site's kind and form. An is-enabled tail call of one
 // instruction would need two, so it goes to the helper. Kernels execute or simulate all of
 // them out of line when they arm them, so there are no armable ones.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	table := &single
 	if len(s.Code) == pairLen {
 		table = &pairs
@@ -50,7 +50,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	case err != nil:
 		return arch.Change{}, err
 	case k == arch.Enabled && env.SemaphoreBytes != 0:
-		return jump(s, arch.TargetTest), nil
+		return jump(s, arch.TargetTestHelper), nil
 	case k == arch.Enabled && s.Form == arch.Tail && len(s.Code) == insnLen:
 		return jump(s, arch.TargetHelper), nil
 	}

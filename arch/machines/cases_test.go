@@ -67,7 +67,7 @@ type siteCase struct {
 type disabledCase struct {
 	codeCase
 	kind   arch.Kind
-	env    arch.Env
+	env    arch.Context
 	record uint64
 	target arch.Target
 	reloc  elfreloc.Relocation

@@ -110,7 +110,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 					t.Errorf("%s has no case as a test of a semaphore of %d bytes", s.name, n)
 				}
 			}
-			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper || d.target == arch.TargetTest })
+			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper || d.target == arch.TargetTestHelper })
 		}
 		expect.Equal(t, m.Traits().HelperAlign != 0, helper, "helpers are used, and aligned to %d", m.Traits().HelperAlign)
 	})

@@ -27,7 +27,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 			t.Fatalf("% x at %#x, relocation %+v: a site of %d bytes at %#x", code, start, relocs, len(site.Code), site.Offset)
 		}
 		for k := range arch.Kinds {
-			for _, env := range []arch.Env{{Text: text}, {Text: text, Armable: true}, {Text: text, SemaphoreBytes: 2}, {Text: text, SemaphoreBytes: 4, ReturnThunk: true}, {Text: text, ReturnThunk: true, Returns: relocs}, {ReturnThunk: true, Returns: relocs}} {
+			for _, env := range []arch.Context{{Text: text}, {Text: text, Armable: true}, {Text: text, SemaphoreBytes: 2}, {Text: text, SemaphoreBytes: 4, ReturnThunk: true}, {Text: text, ReturnThunk: true, Returns: relocs}, {ReturnThunk: true, Returns: relocs}} {
 				change, err := m.Disable(site, k, env)
 				if err == nil && (len(change.New) != len(site.Code) || change.RecordedOffset-site.Offset >= uint64(len(change.New))) {
 					t.Fatalf("% x: the disabled form is % x with the record at %#x", site.Code, change.New, change.RecordedOffset)

@@ -18,13 +18,13 @@ const (
 
 // Disable writes the instruction of the site's kind and form. A tail test has no room to
 // return and to set a result: it goes to a helper.
-func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	switch {
 	case k == arch.Enabled && s.Form == arch.Nop:
 		return arch.Change{}, arch.RefuseNop(k)
 	case k == arch.Enabled && env.SemaphoreBytes != 0:
-		return m.helped(s, env, arch.TargetTest), nil
+		return m.helped(s, env, arch.TargetTestHelper), nil
 	case k == arch.Enabled && s.Form == arch.Tail:
 		return m.helped(s, env, arch.TargetHelper), nil
 	case k == arch.Enabled:
@@ -39,7 +39,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 
 // helped makes a site go to a helper, as it went to the stub, and by the same relocation:
 // it tells linkers whether code that goes far may use the table of contents.
-func (m Machine) helped(s arch.Site, env arch.Env, to arch.Target) arch.Change {
+func (m Machine) helped(s arch.Site, env arch.Context, to arch.Target) arch.Change {
 	insn := uint32(insnBL)
 	if s.Form == arch.Tail {
 		insn = insnB

@@ -42,7 +42,7 @@ func TestHelpersAreReachedAsStubsWere(t *testing.T) {
 	} {
 		for _, form := range []arch.Form{arch.Call, arch.Tail} {
 			site := arch.Site{Offset: 8, Form: form, Code: ELFv2.code(insnBL)}
-			c, err := ELFv2.Disable(site, arch.Enabled, arch.Env{SemaphoreBytes: 2, Reloc: uint32(typ)})
+			c, err := ELFv2.Disable(site, arch.Enabled, arch.Context{SemaphoreBytes: 2, Reloc: uint32(typ)})
 			if err != nil || elf.R_PPC64(c.Reloc.Type) != want || c.Reloc.Offset != 8 || c.Reloc.Addend != 0 {
 				t.Errorf("%v: %+v, %v", typ, c, err)
 			}

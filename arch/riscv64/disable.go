@@ -27,7 +27,7 @@ var mark = forms.Mark{
 }
 
 // Disable writes the pair of the site's kind and form.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	code, err := table.Code(s, k)
 	if err != nil {
 		return arch.Change{}, err

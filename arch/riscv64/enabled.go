@@ -27,7 +27,7 @@ var (
 func test(s arch.Site) arch.Change {
 	c := arch.Change{Site: s, RecordedOffset: s.Offset}
 	if s.Form == arch.Tail {
-		c.New, c.Target = bytes.Clone(s.Code), arch.TargetTest
+		c.New, c.Target = bytes.Clone(s.Code), arch.TargetTestHelper
 		c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_RISCV_CALL_PLT)}
 		return c
 	}

@@ -34,7 +34,7 @@ var mark = forms.Mark{Nops: [][]byte{nop}, Align: halfword, Want: "brcl 0, .", F
 
 // Disable writes the form of the site's kind and form. Kernels single-step all of them
 // out of line when they arm them, so there are no armable ones.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	code, err := table.Code(s, k)
 	if err != nil {
 		return arch.Change{}, err

@@ -16,7 +16,7 @@ var llhrl = []byte{0xc4, 0x22, 0x00, 0x00, 0x00, 0x00}
 // call has to return too; it goes to the helper, as it went to the stub.
 func test(s arch.Site, condition byte) arch.Change {
 	if s.Form != arch.Call {
-		return jump(s, condition, arch.TargetTest)
+		return jump(s, condition, arch.TargetTestHelper)
 	}
 	return arch.Change{
 		Site: s, New: bytes.Clone(llhrl), RecordedOffset: s.Offset, Target: arch.TargetSemaphore,

@@ -29,12 +29,12 @@ func TestConditions(t *testing.T) {
 		if site.Form != arch.CondTail {
 			continue
 		}
-		c, err := Machine{}.Disable(site, arch.Probe, arch.Env{})
+		c, err := Machine{}.Disable(site, arch.Probe, arch.Context{})
 		want := []byte{0xa7, (15-condition)<<4 | 4, 0, 3, 0x07, 0xfe}
 		if err != nil || !bytes.Equal(c.New, want) || c.RecordedOffset != 4 {
 			t.Errorf("condition %d: % x with the record at %d, %v", condition, c.New, c.RecordedOffset, err)
 		}
-		c, err = Machine{}.Disable(site, arch.Enabled, arch.Env{})
+		c, err = Machine{}.Disable(site, arch.Enabled, arch.Context{})
 		if err != nil || !bytes.Equal(c.New, code) || c.RecordedOffset != 0 || c.Target != arch.TargetHelper {
 			t.Errorf("condition %d of a test: %+v, %v", condition, c, err)
 		}

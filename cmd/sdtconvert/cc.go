@@ -31,7 +31,7 @@ environment.`,
     SDTCONVERT_FLAGS        the flags above, for sdtconvert-cc; those that only ld has
                             are ignored`,
 	exit:    "the compiler's, also if a signal ends it; 1 an object cannot be converted, 2 the command line is wrong.",
-	run:     (*program).runCompiler,
+	new:     func() invocation { return &ccFlags{} },
 	wrapped: "the compiler",
 }
 
@@ -44,27 +44,30 @@ func (p *program) runAsCompiler(words []string) int {
 	if err != nil {
 		return p.report(err)
 	}
-	return p.compile(f, words)
+	return p.compile(&f.wrapperFlags, words)
 }
 
-// runCompiler is `sdtconvert cc`.
-func (p *program) runCompiler(f *flags, words []string) (bool, error) {
+// ccFlags are the flags of cc.
+type ccFlags struct{ wrapperFlags }
+
+// run is `sdtconvert cc`.
+func (f *ccFlags) run(p *program, words []string) (bool, error) {
 	err := f.validate()
 	switch {
 	case err != nil:
-	case f.NArg() == 0:
+	case f.set.NArg() == 0:
 		err = usagef("missing compiler: write sdtconvert cc -- gcc -c ...")
-	case f.ArgsLenAtDash() != 0:
+	case f.set.ArgsLenAtDash() != 0:
 		err = usagef("missing -- before the compiler: write sdtconvert cc -- %s", strings.Join(words, " "))
 	default:
-		err = &statusError{status: p.compile(f, words)}
+		err = &statusError{status: p.compile(&f.wrapperFlags, words)}
 	}
 	return false, err
 }
 
 // compile runs the compiler, and returns its exit status, or does not return.
-func (p *program) compile(f *flags, words []string) int {
+func (p *program) compile(f *wrapperFlags, words []string) int {
 	return p.wrap(func(off bool) (process.Status, error) {
-		return cc.Run(p.Process, cc.Options{Convert: f.conversion(0), Off: off}, words)
+		return cc.Run(p.Process, cc.Options{Convert: f.conversion(), Off: off}, words)
 	})
 }

@@ -58,7 +58,7 @@ site has a record, or a note alone, like those of provider files.`,
 	},
 	after: rulesHelp(),
 	exit:  "0 no error was found, 1 an error was found, 2 the command line is wrong, 3 a file could not be read, whatever was found in others.",
-	run:   (*program).check,
+	new:   func() invocation { return &checkFlags{} },
 }
 
 // rulesHelp lists the rules of check.
@@ -75,9 +75,26 @@ func rulesHelp() string {
 	return b.String()
 }
 
-// check finds what is wrong with the probes of a build. Its exit status distinguishes what
+// checkFlags are the flags of check.
+type checkFlags struct {
+	conversionFlags
+	require, allowed []string
+	requireNotes     bool
+	format           string
+}
+
+func (f *checkFlags) define(s *flagSet) {
+	f.conversionFlags.define(s)
+	f.format = report.Default
+	s.bind("require", &f.require)
+	s.bind("require-notes", &f.requireNotes)
+	s.bind("allow", &f.allowed)
+	s.bind("format", &f.format)
+}
+
+// run finds what is wrong with the probes of a build. Its exit status distinguishes what
 // it has found from what it could not read.
-func (p *program) check(f *flags, files []string) (found bool, err error) {
+func (f *checkFlags) run(p *program, files []string) (found bool, err error) {
 	found, err = p.checkFiles(f, files)
 	return found, checkError(err)
 }
@@ -92,7 +109,7 @@ func checkError(err error) error {
 }
 
 // checkFiles looks at all files, and prints at once why one cannot be checked.
-func (p *program) checkFiles(f *flags, files []string) (found bool, err error) {
+func (p *program) checkFiles(f *checkFlags, files []string) (found bool, err error) {
 	o, format, err := f.checkOptions(files)
 	if err != nil {
 		return false, err
@@ -118,7 +135,7 @@ func (p *program) checkFiles(f *flags, files []string) (found bool, err error) {
 }
 
 // checkOptions checks a command line that was parsed, and reads the files that its flags name.
-func (f *flags) checkOptions(files []string) (o check.Options, format report.Format, err error) {
+func (f *checkFlags) checkOptions(files []string) (o check.Options, format report.Format, err error) {
 	f.files = files
 	if err = f.checkNames(); err != nil {
 		return o, format, err

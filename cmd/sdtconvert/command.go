@@ -26,9 +26,7 @@ type command struct {
 	after    string   // what follows them in help
 	exit     string   // its exit statuses
 
-	// run runs it with the arguments that are no flags. failed reports errors that it has printed; err is
-	// one that it has not.
-	run func(p *program, f *flags, args []string) (failed bool, err error)
+	new func() invocation
 
 	ownFlags bool   // parses its arguments itself; groups say which there are
 	wrapped  string // other arguments, and response files, are those of this program; "" for none
@@ -237,20 +235,21 @@ func (p *program) execute(c *command, args []string) (failed bool, err error) {
 	} else {
 		c = convertCommand
 	}
-	f := newFlags(c, pflag.NewFlagSet(c.name, pflag.ContinueOnError))
+	run := c.new()
+	s := newFlagSet(c, run)
 	if c.ownFlags {
-		return c.run(p, f, args)
+		return run.run(p, args)
 	}
-	switch err := f.Parse(args); {
+	switch err := s.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		_, err := io.WriteString(p.Stdout, help())
 		return false, err
 	case err != nil && c.wrapped != "" && errors.As(err, new(*pflag.NotExistError)):
 		return false, usagef("%w: write -- before %s: %s", err, c.wrapped, c.usage[0])
 	case err != nil:
-		return false, flagError(f.FlagSet, err)
+		return false, flagError(s.FlagSet, err)
 	}
-	return c.run(p, f, f.Args())
+	return run.run(p, s.Args())
 }
 
 // flagError is the usage error for what parsing a command line has returned, but a request for help.

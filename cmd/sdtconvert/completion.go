@@ -20,7 +20,7 @@ are
     bash    share/bash-completion/completions/sdtconvert
     zsh     share/zsh/site-functions/_sdtconvert (Debian: vendor-completions)
     fish    share/fish/vendor_completions.d/sdtconvert.fish`,
-	run: (*program).completion,
+	new: func() invocation { return flagless((*program).completion) },
 }
 
 // completeWord is the first word of the command line by which the shells' code asks. The words so far
@@ -98,7 +98,7 @@ func shellNames() []string {
 	return names
 }
 
-func (p *program) completion(_ *flags, args []string) (bool, error) {
+func (p *program) completion(args []string) (bool, error) {
 	names := strings.Join(shellNames(), ", ")
 	if len(args) != 1 {
 		return false, usagef("want one shell: %s", names)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,32 +31,71 @@ own. A file that is converted in place keeps its time of modification.`,
 		{title: "What is recorded", manual: "convert records", options: recordedOptions},
 	},
 	exit: "0 success, 1 something was wrong with a file (it is unchanged, and the others are done), 2 the command line is wrong.",
-	run:  (*program).convert,
+	new:  func() invocation { return &convertFlags{} },
 }
 
-// convert rewrites objects.
-func (p *program) convert(f *flags, _ []string) (bool, error) {
+// convertFlags are the flags of convert.
+type convertFlags struct {
+	conversionFlags
+	output, outputDir     string
+	dryRun, verbose, json bool
+	jobs                  int
+}
+
+func (f *convertFlags) define(s *flagSet) {
+	f.conversionFlags.define(s)
+	f.jobs = defaultJobs()
+	s.bind("output", &f.output)
+	s.bind("output-dir", &f.outputDir)
+	s.bind("dry-run", &f.dryRun)
+	s.bind("verbose", &f.verbose)
+	s.bind("json", &f.json)
+	s.bind("jobs", &f.jobs)
+}
+
+// run rewrites objects.
+func (f *convertFlags) run(p *program, _ []string) (bool, error) {
 	if err := f.validate(); err != nil {
 		return false, err
 	}
 	if err := f.checkOutputs(); err != nil {
 		return false, err
 	}
-	o := f.conversion(len(f.files))
-	o.SuggestOutput = true
+	o := convert.Options{
+		Patch: f.patch, Jobs: f.jobs, Files: len(f.files),
+		FollowThin: f.follow, DryRun: f.dryRun, Verbose: f.verbose, Manifest: f.json, SuggestOutput: true,
+	}
 	if o.Patch.MayHaveNotes() {
 		o.Patch.ProbeSource = probedefs.New(f.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: f.jobs, FollowThin: f.follow})
 	}
 	c := convert.New(o, p.files)
-	failed, err := p.runAll(f, func(file string) *convert.Result { return c.File(file, f.target(file)) })
+	failed, err := p.runAll(f.files, f.jobs, f.json, func(file string) *convert.Result { return c.File(file, f.target(file)) })
 	if c.MixesTargets() {
 		message.Warning(p.Stderr, errors.New("objects for a Linux kernel got no notes, and others, which show no sign of a kernel, did; if all are for one, convert with --layout pairs"))
 	}
 	return failed, err
 }
 
+// validate checks a command line that was parsed, and completes what it says.
+func (f *convertFlags) validate() error {
+	if err := cmp.Or(f.conversionFlags.validate(), f.set.checkOutput(f.output), checkJobs(f.jobs)); err != nil {
+		return err
+	}
+	switch {
+	case f.set.Changed("output-dir") && f.outputDir == "":
+		return usagef("the output directory has no name")
+	case f.output != "" && f.outputDir != "":
+		return usagef("-o and --output-dir exclude each other")
+	case f.output != "" && len(f.files) > 1:
+		return usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
+	case f.json && f.verbose:
+		return usagef("--json and -v exclude each other")
+	}
+	return nil
+}
+
 // target is where the result of a file goes.
-func (f *flags) target(file string) string {
+func (f *convertFlags) target(file string) string {
 	switch {
 	case f.output != "":
 		return f.output
@@ -66,7 +106,7 @@ func (f *flags) target(file string) string {
 }
 
 // checkOutputs makes sure that no two files have one output.
-func (f *flags) checkOutputs() error {
+func (f *convertFlags) checkOutputs() error {
 	if f.outputDir == "" {
 		return nil
 	}

@@ -19,17 +19,17 @@ import (
 )
 
 // runAll works on all files of a command, and prints the results: as one manifest, or as they are.
-func (p *program) runAll(f *flags, work func(file string) *convert.Result) (failed bool, err error) {
-	files, err := input.Distinct(f.files)
+func (p *program) runAll(files []string, jobs int, asManifest bool, work func(file string) *convert.Result) (failed bool, err error) {
+	files, err = input.Distinct(files)
 	if err != nil {
 		return false, err
 	}
 	progress := p.newProgress()
-	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
+	stdout, stderr := endingWriter{p.Stdout, p}, endingWriter{p.Stderr, p}
 	var warnings message.Tally
 	objects := manifest.NewWriter(stdout)
 	workOn := func(i int) *convert.Result { return work(files[i]) }
-	parallel.InOrder(len(files), f.jobs, workOn, func(i int, r *convert.Result) {
+	parallel.InOrder(len(files), jobs, workOn, func(i int, r *convert.Result) {
 		progress.pause()
 		if r.Messages.Len() > 0 {
 			stderr.Write(r.Messages.Bytes())
@@ -38,7 +38,7 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 		for _, object := range r.Objects {
 			objects.Add(object)
 		}
-		if !f.json && r.Lines.Len() > 0 && err == nil {
+		if !asManifest && r.Lines.Len() > 0 && err == nil {
 			_, err = stdout.Write(r.Lines.Bytes())
 		}
 		failed = failed || r.Failed
@@ -46,7 +46,7 @@ func (p *program) runAll(f *flags, work func(file string) *convert.Result) (fail
 	})
 	progress.pause()
 	warnings.Print(stderr)
-	if f.json {
+	if asManifest {
 		err = objects.Close()
 	}
 	return failed, err

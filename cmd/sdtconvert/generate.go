@@ -14,10 +14,23 @@ import (
 
 // The commands stubs and sites make one file of many objects, which they leave alone.
 
-// validateGenerated checks a command line of theirs that was parsed, and completes what it says.
-func (f *flags) validateGenerated() (err error) {
-	f.files = f.Args()
-	if err := cmp.Or(f.checkNames(), f.parseLayout()); err != nil {
+// generatedFlags are their flags.
+type generatedFlags struct {
+	conversionFlags
+	output string
+	asm    bool
+}
+
+func (f *generatedFlags) define(s *flagSet) {
+	f.conversionFlags.define(s)
+	s.bind("output", &f.output)
+	s.bind("asm", &f.asm)
+}
+
+// validate checks a command line that was parsed, and completes what it says.
+func (f *generatedFlags) validate() (err error) {
+	f.files = f.set.Args()
+	if err := cmp.Or(f.checkNames(), f.set.checkOutput(f.output), f.parseLayout()); err != nil {
 		return err
 	}
 	f.files, err = input.Distinct(f.files)
@@ -27,7 +40,7 @@ func (f *flags) validateGenerated() (err error) {
 // eachObject opens the objects, and perhaps shared libraries, one after the other,
 // and reports the errors of all. Files that are neither and hold no probes are passed
 // over.
-func (p *program) eachObject(f *flags, shared bool, work func(o *input.Object) error) (failed bool) {
+func (p *program) eachObject(f *conversionFlags, shared bool, work func(o *input.Object) error) (failed bool) {
 	link := &input.Link{Options: input.Options{FollowThin: f.follow}, Names: f.patch.Names, Shared: shared}
 	for _, file := range f.files {
 		link.Each(file, work, func(err error) {
@@ -39,7 +52,7 @@ func (p *program) eachObject(f *flags, shared bool, work func(o *input.Object) e
 }
 
 // isOutput reports whether a file is what will be written.
-func (f *flags) isOutput(src *input.Source) bool {
+func (f *generatedFlags) isOutput(src *input.Source) bool {
 	info, err := os.Stat(f.output)
 	return f.output != "" && err == nil && os.SameFile(info, src.File.Info)
 }
@@ -50,12 +63,12 @@ func errIsOutput(name string) error {
 }
 
 // writeOutput writes what was made.
-func (p *program) writeOutput(f *flags, data []byte) error {
-	if f.output == "" {
+func (p *program) writeOutput(output string, data []byte) error {
+	if output == "" {
 		_, err := p.Stdout.Write(data)
 		return err
 	}
-	return p.files.New(f.output, data)
+	return p.files.New(output, data)
 }
 
 // The flags of stubs that no other command has.
@@ -85,12 +98,15 @@ definitions are weak. Shared libraries among the files are read for what they de
 		},
 	}},
 	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
-	run:  (*program).stubs,
+	new:  func() invocation { return &stubsFlags{} },
 }
 
-// stubs writes what a link still needs.
-func (p *program) stubs(f *flags, _ []string) (bool, error) {
-	if err := f.validateGenerated(); err != nil {
+// stubsFlags are the flags of stubs.
+type stubsFlags struct{ generatedFlags }
+
+// run writes what a link still needs.
+func (f *stubsFlags) run(p *program, _ []string) (bool, error) {
+	if err := f.validate(); err != nil {
 		return false, err
 	}
 	if f.output == "" && !f.asm {
@@ -99,7 +115,7 @@ func (p *program) stubs(f *flags, _ []string) (bool, error) {
 	need := stubs.New(stubs.Options{
 		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, Thunk: f.patch.ReturnThunk, Layouts: f.patch.Layout.Candidates(),
 	})
-	failed := p.eachObject(f, true, func(o *input.Object) error {
+	failed := p.eachObject(&f.conversionFlags, true, func(o *input.Object) error {
 		if f.isOutput(o.Source) {
 			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
 				return err
@@ -119,7 +135,7 @@ func (p *program) stubs(f *flags, _ []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, p.writeOutput(f, data)
+	return false, p.writeOutput(f.output, data)
 }
 
 // The flags of sites that no other command has.
@@ -149,19 +165,22 @@ and the distance from there; if that is impossible, the site is refused.`,
 		},
 	}},
 	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
-	run:  (*program).sites,
+	new:  func() invocation { return &sitesFlags{} },
 }
 
-// sites writes the records of objects as assembly, and leaves the objects unchanged.
-func (p *program) sites(f *flags, _ []string) (bool, error) {
-	if err := f.validateGenerated(); err != nil {
+// sitesFlags are the flags of sites.
+type sitesFlags struct{ generatedFlags }
+
+// run writes the records of objects as assembly, and leaves the objects unchanged.
+func (f *sitesFlags) run(p *program, _ []string) (bool, error) {
+	if err := f.validate(); err != nil {
 		return false, err
 	}
 	if !f.asm {
 		return false, usagef("sites can only be written as assembly; give --asm")
 	}
 	list := records.New(f.patch)
-	failed := p.eachObject(f, false, func(o *input.Object) error {
+	failed := p.eachObject(&f.conversionFlags, false, func(o *input.Object) error {
 		if f.isOutput(o.Source) {
 			return errIsOutput(o.Name)
 		}
@@ -175,5 +194,5 @@ func (p *program) sites(f *flags, _ []string) (bool, error) {
 		message.Error(p.Stderr, errors.Join(errs...))
 		return true, nil
 	}
-	return false, p.writeOutput(f, data)
+	return false, p.writeOutput(f.output, data)
 }

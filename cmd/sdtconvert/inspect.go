@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,17 +28,31 @@ conversion.`,
 	}},
 	after: "Colour is used on a terminal unless NO_COLOR is set.",
 	exit:  "0 success, 1 something was wrong with a file, or it holds a site that cannot be converted, 2 the command line is wrong.",
-	run:   (*program).inspect,
+	new:   func() invocation { return &inspectFlags{} },
 }
 
-// inspect shows what is in objects.
-func (p *program) inspect(f *flags, _ []string) (bool, error) {
-	if err := f.validate(); err != nil {
+// inspectFlags are the flags of inspect.
+type inspectFlags struct {
+	conversionFlags
+	json bool
+	jobs int
+}
+
+func (f *inspectFlags) define(s *flagSet) {
+	f.conversionFlags.define(s)
+	f.jobs = defaultJobs()
+	s.bind("json", &f.json)
+	s.bind("jobs", &f.jobs)
+}
+
+// run shows what is in objects.
+func (f *inspectFlags) run(p *program, _ []string) (bool, error) {
+	if err := cmp.Or(f.validate(), checkJobs(f.jobs)); err != nil {
 		return false, err
 	}
 	colour := isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
-	return p.runAll(f, func(file string) *convert.Result {
-		i := &inspector{flags: f, colour: colour}
+	return p.runAll(f.files, f.jobs, f.json, func(file string) *convert.Result {
+		i := &inspector{inspectFlags: f, colour: colour}
 		if err := i.each(file); err != nil {
 			i.fail(i.begin(file), err)
 		}
@@ -47,7 +62,7 @@ func (p *program) inspect(f *flags, _ []string) (bool, error) {
 
 // inspector shows one file.
 type inspector struct {
-	*flags
+	*inspectFlags
 	convert.Result
 	colour bool
 }

@@ -63,7 +63,7 @@ link), it runs the next one of that name along PATH.`,
     SDTCONVERT_LD           the linker to run
     SDTCONVERT_FLAGS        the flags above, under the name of a linker`,
 	exit:    "the linker's, also if a signal ends it; 1 something was wrong with an input, and nothing was linked, 2 the command line is wrong.",
-	run:     (*program).runLinker,
+	new:     func() invocation { return &ldFlags{} },
 	wrapped: "the linker's arguments",
 }
 
@@ -91,8 +91,9 @@ func (p *program) runAsLinker(name string, args []string) int {
 
 // environFlags returns the flags of the environment, which are those of ld: one variable is
 // for the linker and for the compiler of a build.
-func (p *program) environFlags() (*flags, error) {
-	f := newFlags(ldCommand, pflag.NewFlagSet("ld", pflag.ContinueOnError))
+func (p *program) environFlags() (*ldFlags, error) {
+	f := &ldFlags{}
+	s := newFlagSet(ldCommand, f)
 	off, err := p.isOff()
 	if err != nil {
 		return nil, err
@@ -101,17 +102,17 @@ func (p *program) environFlags() (*flags, error) {
 	if !off {
 		words = responsefile.Split([]byte(p.Getenv(envFlags)))
 	}
-	err = f.Parse(words)
+	err = s.Parse(words)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		err = usagef("--help is for sdtconvert ld")
 	case err != nil:
-		err = flagError(f.FlagSet, err)
+		err = flagError(s.FlagSet, err)
 	default:
-		err = f.validateLinker()
+		err = f.validate()
 	}
-	if err == nil && f.NArg() > 0 {
-		err = usagef("%q is not a flag", f.Arg(0))
+	if err == nil && s.NArg() > 0 {
+		err = usagef("%q is not a flag", s.Arg(0))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", envFlags, err)
@@ -130,32 +131,47 @@ func (p *program) isOff() (bool, error) {
 	return false, usagef("%s=%s is neither on nor off", envSwitch, p.Getenv(envSwitch))
 }
 
-// runLinker is `sdtconvert ld`.
-func (p *program) runLinker(f *flags, args []string) (bool, error) {
-	if err := f.validateLinker(); err != nil {
+// ldFlags are the flags of ld.
+type ldFlags struct {
+	wrapperFlags
+	linker                        string
+	inPlace, noStubs, noUndefined bool
+}
+
+func (f *ldFlags) define(s *flagSet) {
+	f.wrapperFlags.define(s)
+	s.bind("linker", &f.linker)
+	s.bind("in-place", &f.inPlace)
+	s.bind("no-stubs", &f.noStubs)
+	s.bind("no-undefined-probes", &f.noUndefined)
+}
+
+// run is `sdtconvert ld`.
+func (f *ldFlags) run(p *program, args []string) (bool, error) {
+	if err := f.validate(); err != nil {
 		return false, err
 	}
-	if f.ArgsLenAtDash() != 0 {
+	if f.set.ArgsLenAtDash() != 0 {
 		return false, usagef("missing -- before the linker's arguments: write sdtconvert ld -- ARGUMENT...")
 	}
 	return false, &statusError{status: p.link(f, "ld", args)}
 }
 
-func (f *flags) validateLinker() error {
-	if err := f.validate(); err != nil {
+func (f *ldFlags) validate() error {
+	if err := f.wrapperFlags.validate(); err != nil {
 		return err
 	}
-	if f.Changed("linker") && f.linker == "" {
+	if f.set.Changed("linker") && f.linker == "" {
 		return usagef("the linker has no name")
 	}
 	return nil
 }
 
 // link runs the real linker, and returns its exit status, or does not return.
-func (p *program) link(f *flags, name string, args []string) int {
+func (p *program) link(f *ldFlags, name string, args []string) int {
 	return p.wrap(func(off bool) (process.Status, error) {
 		return ld.Run(p.Process, ld.Options{
-			Convert: f.conversion(0), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
+			Convert: f.conversion(), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
 			NoUndefinedProbes: f.noUndefined,
 		}, name, args)
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/listing"
+	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
@@ -42,7 +43,8 @@ Linux only.`}
 	listSystemOption = &option{name: "system",
 		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)",
 		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
-/usr/lib* and /usr/local/lib*, by path. The path follows the name of each probe.
+/usr/lib* and /usr/local/lib*, by path.
+The path follows the name of each probe.
 What could not be read is counted, with the reasons.
 Linux only.`}
 	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
@@ -79,22 +81,47 @@ records or notes of, each with the function that holds its sites, as dtrace -l d
 		{title: "How functions are shown", manual: "list and resolve", options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",
-	run:  (*program).list,
+	new:  func() invocation { return &listFlags{} },
 }
 
-// list lists the probes of images and processes.
-func (p *program) list(f *flags, args []string) (bool, error) {
-	o, err := f.listOptions(args)
+// listFlags are the flags of list.
+type listFlags struct {
+	conversionFlags
+	verbose, json, names bool
+	pid                  int
+	system               bool
+	probes               listing.Pattern
+	shown                locate.Options
+}
+
+func (f *listFlags) define(s *flagSet) {
+	f.conversionFlags.define(s)
+	s.bind("verbose", &f.verbose)
+	s.bind("json", &f.json)
+	s.bind("names", &f.names)
+	s.bind("pid", &f.pid)
+	s.bind("system", &f.system)
+	s.bind("provider", &f.probes.Provider)
+	s.bind("module", &f.probes.Module)
+	s.bind("function", &f.probes.Function)
+	s.bind("name", &f.probes.Name)
+	s.bind("demangle", &f.shown.Demangle)
+	s.bind("inlines", &f.shown.Inlines)
+}
+
+// run lists the probes of images and processes.
+func (f *listFlags) run(p *program, args []string) (bool, error) {
+	o, err := f.options(args)
 	if err != nil {
 		return false, err
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
-	out := &listPrinter{flags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, lines: map[string]bool{}, progress: p.newProgress()}
+	out := &listPrinter{listFlags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, lines: map[string]bool{}, progress: p.newProgress()}
 	switch {
 	case f.pid != 0:
 		err = listing.Process(f.pid, o, out.print)
 	case f.system:
-		out.unread, err = listing.System(o, f.jobs, out.print, out.progress.resume)
+		out.unread, err = listing.System(o, defaultJobs(), out.print, out.progress.resume)
 		out.progress.pause()
 	}
 	for _, file := range f.files {
@@ -103,8 +130,8 @@ func (p *program) list(f *flags, args []string) (bool, error) {
 	return out.close(err)
 }
 
-// listOptions checks a command line that was parsed, of a process or images.
-func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
+// options checks a command line that was parsed, of a process or images.
+func (f *listFlags) options(args []string) (o *listing.Options, err error) {
 	f.shown.Lines = f.verbose || f.json
 	o = &listing.Options{
 		Options: f.shown, Semaphores: f.shown.Lines, Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow,
@@ -120,13 +147,13 @@ func (f *flags) listOptions(args []string) (o *listing.Options, err error) {
 		return nil, usageError{err}
 	}
 	layout := ""
-	if f.Changed("layout") {
+	if f.set.Changed("layout") {
 		layout = f.layout
 	}
 	if o.Layouts, err = listedLayouts(layout, f.section); err != nil {
 		return nil, usageError{err}
 	}
-	process := f.Changed("pid")
+	process := f.set.Changed("pid")
 	switch {
 	case process && f.pid <= 0:
 		err = usagef("--pid %d is not a process", f.pid)
@@ -183,7 +210,7 @@ func splitProbes(args []string) (patterns []listing.Pattern, files []string, err
 
 // listPrinter prints listings as dtrace -l does, as one JSON document, or as names.
 type listPrinter struct {
-	*flags
+	*listFlags
 	w, stderr io.Writer
 	listings  []*listing.Listing // for JSON
 	lines     map[string]bool    // for names

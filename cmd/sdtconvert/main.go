@@ -116,10 +116,10 @@ var helpCommand = &command{
 	name: "help", synopsis: "help [COMMAND]", brief: "show this, or help on a command",
 	usage: []string{"sdtconvert help [COMMAND]"},
 	text:  "Shows help on a command.",
-	run:   (*program).help,
+	new:   func() invocation { return flagless((*program).help) },
 }
 
-func (p *program) help(_ *flags, args []string) (bool, error) {
+func (p *program) help(args []string) (bool, error) {
 	text := ""
 	switch len(args) {
 	case 0:
@@ -148,10 +148,10 @@ var versionCommand = &command{
 	name: "version", synopsis: "version, --version, -V", brief: "show the version",
 	usage: []string{"sdtconvert version", "sdtconvert --version | -V"},
 	text:  "Shows the version.",
-	run:   (*program).version,
+	new:   func() invocation { return flagless((*program).version) },
 }
 
-func (p *program) version(_ *flags, args []string) (bool, error) {
+func (p *program) version(args []string) (bool, error) {
 	if len(args) > 0 {
 		return false, usagef("version takes no arguments")
 	}
@@ -185,15 +185,15 @@ func (p *program) end(sig os.Signal) {
 	p.Exit(process.Status{Signal: sig}.ExitStatus())
 }
 
-// outlet is standard output or error of a run that may have files half written. A pipe without a reader ends the run.
+// endingWriter is standard output or error of a run that may have files half written. A pipe without a reader ends the run.
 // The error of the write shows that, because SIGPIPE may come from another pipe, which is an output.
-type outlet struct {
+type endingWriter struct {
 	io.Writer
 	run *program
 }
 
 // Write implements io.Writer.
-func (o outlet) Write(b []byte) (int, error) {
+func (o endingWriter) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) && o.run.ownsSIGPIPE.Load() && o.run.Exit != nil {
 		o.run.end(syscall.SIGPIPE)

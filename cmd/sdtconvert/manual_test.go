@@ -259,9 +259,7 @@ func TestFlagsAreDeclared(t *testing.T) {
 				}
 			}
 		}
-		f := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
-		newFlags(c, f)
-		f.VisitAll(func(flag *pflag.Flag) { defined = append(defined, flag.Name) })
+		newFlagSet(c, c.new()).VisitAll(func(flag *pflag.Flag) { defined = append(defined, flag.Name) })
 		slices.Sort(declared)
 		slices.Sort(defined)
 		expect.Equal(t, declared, defined, "%s: flags that are declared (-) and defined (+)", c.name)

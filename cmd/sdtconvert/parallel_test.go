@@ -173,7 +173,7 @@ func TestIgnoredSignalsAreNotWatched(t *testing.T) {
 // The reader of what is printed may go before all files are written.
 func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
 	r := begin(t, brokenPipe{})
-	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
+	if _, err := (endingWriter{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
 		t.Error("the write says nothing")
 	}
 	expect.Equal(t, 128+int(syscall.SIGPIPE), r.status, "exit status")
@@ -183,14 +183,14 @@ func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
 // Where the signal is ignored, a broken pipe is an error like others.
 func TestIgnoredBrokenPipe(t *testing.T) {
 	r := begin(t, brokenPipe{}, syscall.SIGPIPE)
-	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
+	if _, err := (endingWriter{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
 		t.Error("the write says nothing")
 	}
 	if r.status != -1 || r.left(t) != 1 {
 		t.Errorf("ended with status %d", r.status)
 	}
 	var out bytes.Buffer
-	if _, err := (outlet{&out, r.program}).Write([]byte("line\n")); err != nil || out.String() != "line\n" {
+	if _, err := (endingWriter{&out, r.program}).Write([]byte("line\n")); err != nil || out.String() != "line\n" {
 		t.Errorf("wrote %q: %v", out.String(), err)
 	}
 }

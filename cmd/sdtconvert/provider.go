@@ -28,10 +28,10 @@ func (p *program) makeProvider(args []string, triplet string) error {
 	case err != nil:
 		return err
 	case o.help:
-		_, err := p.help(nil, []string{"provider"})
+		_, err := p.help([]string{"provider"})
 		return err
 	case o.version:
-		_, err := p.version(nil, nil)
+		_, err := p.version(nil)
 		return err
 	}
 	o.target = cmp.Or(o.target, triplet)

@@ -95,8 +95,7 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 	c := convert.New(convert.Options{
 		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
 	}, p.files)
-	f := &flags{jobs: 1, files: o.objects}
-	failed, err := p.runAll(f, func(file string) *convert.Result { return c.File(file, file) })
+	failed, err := p.runAll(o.objects, 1, false, func(file string) *convert.Result { return c.File(file, file) })
 	if failed {
 		return errors.New(o.output + ": not written")
 	}

@@ -82,8 +82,8 @@ Environment:
     CPP, CC, CFLAGS         for -C: the preprocessor, or a compiler`,
 	exit:     "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong, or the system is unknown.",
 	ownFlags: true,
-	run: func(p *program, _ *flags, args []string) (bool, error) {
-		return false, p.makeProvider(args, "")
+	new: func() invocation {
+		return flagless(func(p *program, args []string) (bool, error) { return false, p.makeProvider(args, "") })
 	},
 }
 

@@ -42,18 +42,34 @@ file, the load base, function+offset, and the source line; - is what is not know
 		{options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 an address is not in code, or something was wrong with a file, 2 the command line is wrong.",
-	run:  (*program).resolve,
+	new:  func() invocation { return &resolveFlags{} },
 }
 
-// resolve shows where addresses are.
-func (p *program) resolve(f *flags, args []string) (failed bool, err error) {
+// resolveFlags are the flags of resolve.
+type resolveFlags struct {
+	set   *flagSet
+	json  bool
+	pid   int
+	shown locate.Options
+}
+
+func (f *resolveFlags) define(s *flagSet) {
+	f.set = s
+	s.bind("json", &f.json)
+	s.bind("pid", &f.pid)
+	s.bind("demangle", &f.shown.Demangle)
+	s.bind("inlines", &f.shown.Inlines)
+}
+
+// run shows where addresses are.
+func (f *resolveFlags) run(p *program, args []string) (failed bool, err error) {
 	o := f.shown
 	o.Lines, o.Warn = true, func(err error) { message.Warning(p.Stderr, err) }
 	var space *locate.Space
 	switch {
-	case f.Changed("pid") && f.pid <= 0:
+	case f.set.Changed("pid") && f.pid <= 0:
 		return false, usagef("--pid %d is not a process", f.pid)
-	case f.Changed("pid"):
+	case f.set.Changed("pid"):
 		space, err = locate.OpenProcess(f.pid, o)
 	case len(args) == 0:
 		return false, usagef("no image is given")

@@ -88,13 +88,13 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		case sym.Section == 0:
 			s.undefined[sym.Name] = true
 		case sym.Section > 0:
-			s.define(&sym)
+			s.addDefinition(&sym)
 		}
 	}
 }
 
-// define adds a stub at its code and, if it has one, at its descriptor.
-func (s *linkedStubs) define(sym *elfreloc.Symbol) {
+// addDefinition adds a stub at its code and, if it has one, at its descriptor.
+func (s *linkedStubs) addDefinition(sym *elfreloc.Symbol) {
 	code := image.Addr{Offset: sym.Value}
 	if s.describes(sym.Value) {
 		ref, err := s.code.Image.Word(code)
@@ -242,7 +242,7 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) {
 		return
 	}
 	s.reported[at] = true
-	id := s.use(f)
+	id := s.markUsed(f)
 	if !f.called {
 		f.called = true
 		for _, name := range f.names {
@@ -257,9 +257,9 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) {
 	s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 
-// use records that all probes of a function have a site. It returns the id of a single probe, and
+// markUsed records that all probes of a function have a site, and returns the id of a single probe, and
 // "" for several.
-func (s *linkedStubs) use(f *stubFunction) string {
+func (s *linkedStubs) markUsed(f *stubFunction) string {
 	if !f.used {
 		f.used = true
 		for _, name := range f.names {
@@ -294,7 +294,7 @@ func (s *linkedStubs) words(p piece) {
 func (s *linkedStubs) address(at image.Addr, f *stubFunction) {
 	if !s.reported[at] && s.err == nil {
 		s.reported[at] = true
-		s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
+		s.add(StubAddress, at, s.markUsed(f), "holds the address of %s; do not take the stub's address", f)
 	}
 }
 

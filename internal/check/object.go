@@ -39,7 +39,7 @@ func (c *fileChecker) stubCalls() {
 			c.count(site.Stub.ID, at, n, true)
 		}
 		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
-		c.use(site.Stub, objects, at)
+		c.addStubUse(site.Stub, objects, at)
 	}
 	for i := range plan.Refused {
 		refused := &plan.Refused[i]
@@ -49,7 +49,7 @@ func (c *fileChecker) stubCalls() {
 			rule = StubAddress
 		}
 		c.add(rule, at, refused.Stub.ID, "%s against %s: %v", plan.RelocName(refused.Reloc.Type), refused.Stub.Name, refused.Err)
-		c.use(refused.Stub, objects, at)
+		c.addStubUse(refused.Stub, objects, at)
 	}
 }
 
@@ -58,8 +58,8 @@ func describeSite(stub *patch.Stub, form arch.Form) string {
 	return [...]string{arch.Call: "calls ", arch.Tail: "jumps to ", arch.CondTail: "jumps to ", arch.Nop: "marks a nop for "}[form] + stub.Name
 }
 
-// use notes that the object needs a stub's probe.
-func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) {
+// addStubUse notes that the object needs a stub's probe.
+func (c *fileChecker) addStubUse(stub *patch.Stub, objects *patch.ProbeObjects, at image.Addr) {
 	if c.stubSite(stub.ID, at); c.err != nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (c *fileChecker) use(stub *patch.Stub, objects *patch.ProbeObjects, at imag
 	if objects.Local(stub) {
 		c.scope.usedIDs[stub.ID] = true
 	} else if name := objects.Name(stub); !c.link.knowsUse(name, c.index) {
-		c.link.use(name, use{finding: c.finding(UndefinedProbe, at, stub.ID, "")})
+		c.link.addUse(name, use{finding: c.finding(UndefinedProbe, at, stub.ID, "")})
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *fileChecker) records() {
 			return
 		}
 	}
-	c.bounds(layouts)
+	c.checkBounds(layouts)
 	c.conversionTraits(layouts)
 }
 
@@ -156,7 +156,7 @@ func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
 			rule = UnresolvedProbe
 		}
 		if u := (use{c.finding(rule, e.Site, id, ""), c.hidden(e.Probe.Symbol)}); c.err == nil {
-			c.link.use(e.Probe.Symbol, u)
+			c.link.addUse(e.Probe.Symbol, u)
 		}
 		return
 	}
@@ -305,10 +305,10 @@ func (c *fileChecker) imageTraits(layouts []linkerset.Layout) {
 	}
 }
 
-// bounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
+// checkBounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
 // .dynsym and then in .symtab, and says ENOENT where both lack them. Objects and the
 // modules of amd64 are found by the names of sections, and stripped files are skipped.
-func (c *fileChecker) bounds(layouts []linkerset.Layout) {
+func (c *fileChecker) checkBounds(layouts []linkerset.Layout) {
 	if c.relocatable() || c.OSABI() != elf.ELFOSABI_FREEBSD {
 		return
 	}

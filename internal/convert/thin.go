@@ -62,7 +62,7 @@ func (c *Converter) thinFiles(a *input.Archive) (files []string, _ error) {
 func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 	to := a.Collect()
 	return c.writeArchive(a, target, r, to, func(m *member) error {
-		changed, err := collected(a, m)
+		changed, err := collectedMember(a, m)
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 	})
 }
 
-// collected returns what a member of a thin archive becomes inside of a regular one.
-func collected(a *input.Archive, m *member) (changed archive.Change, err error) {
+// collectedMember returns what a member of a thin archive becomes inside of a regular one.
+func collectedMember(a *input.Archive, m *member) (changed archive.Change, err error) {
 	if m.output == nil {
 		changed.Output = &elfreloc.Output{Size: m.src.Size, Extents: []elfreloc.Extent{{Len: m.src.Size}}}
 	} else if changed, err = memberChange(a, m.src, m.object, m.output); err != nil {

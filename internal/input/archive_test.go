@@ -154,8 +154,8 @@ func TestCutOffArchives(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
-	// And one that is cut off while it is open.
-	path := write(t, filepath.Join(t.TempDir(), "lib.a"), archives.Regular(ofSizes(20<<10, 100, 100)...))
+	// And one that is cut off while it is open, and too large to be read at once.
+	path := write(t, filepath.Join(t.TempDir(), "lib.a"), archives.Regular(ofSizes(200<<10, 100, 100)...))
 	err := input.Each(path, input.Options{}, func(src *input.Source) error {
 		expect.OK(t, os.Truncate(path, 10<<10))
 		_, err := src.ReadAt(make([]byte, src.Size), 0)

@@ -8,12 +8,14 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"sdtconvert/internal/paths"
@@ -29,7 +31,18 @@ type File struct {
 	Info fs.FileInfo
 
 	file *os.File
+
+	once    sync.Once
+	content *[]byte // of a small file, once it is read; of a pool
+	failure error   // in reading it
 }
+
+// smallFile is the size of files of which all is read at once, in bytes: most objects are smaller, and of one nearly all
+// is wanted, in some twenty pieces.
+const smallFile = 64 << 10
+
+// contents are buffers for small files.
+var contents = sync.Pool{New: func() any { b := make([]byte, 0, smallFile); return &b }}
 
 // Open opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
 // which means nothing to a regular file.
@@ -57,10 +70,44 @@ func Open(path string) (*File, error) {
 func (f *File) Size() int64 { return f.Info.Size() }
 
 // ReadAt implements io.ReaderAt.
-func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	if f.Size() > smallFile {
+		return f.file.ReadAt(b, off)
+	}
+	f.once.Do(f.readAll)
+	if f.failure != nil || off < 0 {
+		return f.file.ReadAt(b, off) // which says what is wrong
+	}
+	content := *f.content
+	if off >= int64(len(content)) {
+		return 0, io.EOF
+	}
+	n := copy(b, content[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
 
-// Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
+// readAll reads a small file.
+func (f *File) readAll() {
+	f.content = contents.Get().(*[]byte)
+	var n int
+	n, f.failure = f.file.ReadAt((*f.content)[:f.Size()], 0)
+	*f.content = (*f.content)[:n]
+}
+
+// Close closes the file, from which nobody reads any more.
+func (f *File) Close() error {
+	err := f.file.Close()
+	f.once.Do(func() {})
+	if f.content != nil {
+		contents.Put(f.content)
+		f.content = nil
+	}
+	f.failure = cmp.Or(f.failure, os.ErrClosed)
+	return err
+}
 
 // CheckUnchanged returns an error that is ErrChanged if the open file, or the file at its path, is not what was opened. One
 // stat of the path is enough: if it is still the open file, both are compared.

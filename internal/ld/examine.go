@@ -34,6 +34,7 @@ type contents struct {
 	members []*inputFile // files with probes that a thin archive names
 
 	isScript         bool // it is text, which may be a linker script
+	addsLibraries    bool // lld may link libraries that its source names (#pragma comment(lib))
 	hasForeignTarget bool // it is a script whose TARGET has inputs read in another format than ELF
 
 	probeUse
@@ -91,11 +92,12 @@ func newExaminer(l *link, ln *line.Line) *examiner {
 	hasFlag := func(name string) bool {
 		return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
 	}
-	isLLD, plugin := l.linker.hasName("lld"), hasFlag("plugin")
+	isLLD := l.linker.hasName("lld")
+	plugin := hasFlag("plugin") && !isLLD // which ignores it
 	return &examiner{
 		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
 		isRelocatable: ln.Relocatable, isLLD: isLLD,
-		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin && !isLLD, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
+		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
 	}
 }
 
@@ -191,7 +193,7 @@ func (e *examiner) hasRecords(o *elfreloc.Object) bool {
 
 // bitcode looks at LLVM bitcode.
 func (e *examiner) bitcode(c *contents, src *input.Source) (err error) {
-	c.lto.Compiler = lto.LLVM
+	c.lto.Compiler, c.addsLibraries = lto.LLVM, e.isLLD
 	if c.namesProbes, c.callsStubs, err = e.mentions(src.Mentions); err != nil || !c.namesProbes {
 		return err
 	}
@@ -223,6 +225,7 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	if c.elfType = o.Type; c.elfType != elf.ET_REL {
 		return nil
 	}
+	c.addsLibraries = e.isLLD && addsLibraries(o.Object)
 	if c.lto, err = e.ltoCode(o.Object); err != nil {
 		return err
 	}
@@ -245,6 +248,16 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 		e.addObject(c, o)
 	}
 	return nil
+}
+
+// dependentLibraries is the type of the section that names libraries (SHT_LLVM_DEPENDENT_LIBRARIES).
+const dependentLibraries elf.SectionType = 0x6fff4c04
+
+// addsLibraries reports whether an object, or its intermediate code, may name libraries.
+func addsLibraries(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool {
+		return s.Type == dependentLibraries || s.Name == ".llvm.lto"
+	})
 }
 
 // addObject adds what an object that needs no conversion needs to the contents of its file.
@@ -337,6 +350,7 @@ func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, e
 		return false, false, err
 	}
 	if typ == filetype.Bitcode {
+		c.addsLibraries = e.isLLD
 		if names, probes, err = e.mentions(src.Mentions); err == nil && names {
 			err = e.ltoMember(c, src, nil, lto.LLVM, probes)
 		}
@@ -346,6 +360,7 @@ func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, e
 	if err != nil {
 		return e.mentions(src.Mentions)
 	}
+	c.addsLibraries = c.addsLibraries || e.isLLD && addsLibraries(o.Object)
 	code, err := e.ltoCode(o.Object)
 	if err != nil {
 		return e.mentions(src.Mentions)

@@ -38,7 +38,7 @@ func (p runPlan) needsGeneratedCode(e *examiner) bool {
 // in that link, which is an error where they are hidden unless lld is told to go on; the link proper repeats the
 // other errors. Probe objects are kept for records that are yet to come.
 func (l *link) argumentsForCode() []string {
-	return append(l.args[:len(l.args):len(l.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1",
+	return append(l.args[:len(l.args):len(l.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1", "--thinlto-cache-dir=",
 		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+l.Convert.Patch.ProbePrefix+"*")
 }
 

@@ -85,13 +85,19 @@ func (l *link) run() (process.Status, error) {
 	if l.Off {
 		return l.execLinker(nil)
 	}
-	args, err := responsefile.Expand(l.args)
+	args, isRead, err := responsefile.ExpandOnce(l.args)
 	if err != nil {
 		return process.Status{}, err
+	}
+	if isRead {
+		l.args = args
 	}
 	ln := line.Parse(args, l.linker.hasName("gold"))
 	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
 		return l.execLinker(nil)
+	}
+	if err := checkPipes(ln); err != nil {
+		return process.Status{}, err
 	}
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
 	l.warnOfKernelTracepoints(s.inputs())

@@ -3,7 +3,9 @@ package ld
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"sdtconvert/internal/filetype"
@@ -50,6 +52,7 @@ func look(ln *line.Line, e *examiner, jobs int) survey {
 		})
 		s.files, next = append(s.files, batch...), nil
 		for _, f := range batch {
+			s.missesFiles = s.missesFiles || f.input != nil && f.input.addsLibraries
 			if f.input != nil && f.input.isScript {
 				files, isWhole := filesOfLibraryScript(ln, f.path)
 				next, s.missesFiles = append(next, files...), s.missesFiles || !isWhole
@@ -79,8 +82,8 @@ func filesOnLine(ln *line.Line) (files []lineFile, missesFiles bool) {
 		switch {
 		case arg.Kind == line.Input:
 			path := ln.InDirectory(arg.Value)
-			if _, err := os.Stat(path); err != nil {
-				missesFiles = true // the word may be the value of the flag before it
+			if !isRegular(path) { // a pipe can be read once, and a missing file may be the value of the flag before it
+				missesFiles = true
 				continue
 			}
 			files = append(files, lineFile{path: path, argument: arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy, isNamed: true})
@@ -94,11 +97,44 @@ func filesOnLine(ln *line.Line) (files []lineFile, missesFiles bool) {
 				continue
 			}
 			files = append(files, lineFile{path: path, argument: "-l" + arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy})
+		case arg.Name == "plugin":
+			missesFiles = missesFiles || !slices.Contains(compilerPlugins, filepath.Base(arg.Value))
 		case arg.Name == "just-symbols":
 			files = append(files, lineFile{path: ln.InDirectory(arg.Value)})
 		}
 	}
 	return files, missesFiles
+}
+
+// compilerPlugins add no other inputs than code that they generate. Others add libraries, as libdep of binutils does.
+var compilerPlugins = []string{"liblto_plugin.so", "LLVMgold.so"}
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// checkPipes refuses an input that is a pipe if the output has no symbols, which would show that probes of the input
+// are not converted.
+func checkPipes(ln *line.Line) error {
+	if !slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == "s" || a.Name == "strip-all" }) {
+		return nil
+	}
+	for i := range ln.Args {
+		path := ln.InDirectory(ln.Args[i].Value)
+		if info, err := os.Stat(path); ln.Args[i].Kind == line.Input && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
+		}
+	}
+	return nil
+}
+
+// isProgram reports whether a link is of a program or a library of a C library, whatever its objects look like: it has a
+// dynamic linker, or the C library's start of initialisation. No kernel has either.
+func isProgram(ln *line.Line) bool {
+	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool {
+		return a.Name == "dynamic-linker" || a.Kind == line.Input && filepath.Base(a.Value) == "crti.o"
+	})
 }
 
 // firstOfTarget returns the first of the files that is for a target: a linker passes over the others.
@@ -151,6 +187,9 @@ func (s *survey) concernsProbes() bool {
 func (s *survey) target() (target patch.Target) {
 	for _, in := range s.inputs() {
 		target = max(target, in.target)
+	}
+	if target == patch.LinuxKernel && isProgram(s.line) {
+		target = patch.LinuxProgram
 	}
 	return target
 }

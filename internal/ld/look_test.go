@@ -127,9 +127,10 @@ func TestLook(t *testing.T) {
 		{name: "foreign script", args: "foreign.ld own.ld", want: []string{"foreign.ld named script foreign", "own.ld named script"}, missesFiles: true},
 		{name: "thin archive", args: "thin.a", want: []string{"thin.a named stubs a.o?"}},
 		{name: "bitcode", args: "a.bc", want: []string{"a.bc named stubs generates"}},
-		{name: "bitcode for lld", linker: "ld.lld", args: "a.bc code.a", want: []string{"a.bc named stubs generates", "code.a named stubs generates wrong"}},
-		{name: "archive of code", args: "-plugin p code.a", want: []string{"code.a named stubs generates convertible"}},
-		{name: "slim and fat", args: "-plugin p slim.o fat.o", want: []string{"slim.o named stubs generates", "fat.o named stubs generates convertible"}},
+		{name: "bitcode for lld", linker: "ld.lld", args: "a.bc code.a", want: []string{"a.bc named stubs generates", "code.a named stubs generates wrong"}, missesFiles: true},
+		{name: "archive of code", args: "-plugin liblto_plugin.so code.a", want: []string{"code.a named stubs generates convertible"}},
+		{name: "slim and fat", args: "-plugin LLVMgold.so slim.o fat.o", want: []string{"slim.o named stubs generates", "fat.o named stubs generates convertible"}},
+		{name: "plugin that adds libraries", args: "-plugin libdep.so damaged-too.o", want: []string{"damaged-too.o named"}, missesFiles: true},
 		{name: "fat without a plugin", args: "fat.o", want: []string{"fat.o named stubs convertible"}},
 		{name: "damaged", args: "damaged.o damaged-too.o damaged.a", want: []string{"damaged.o named wrong", "damaged-too.o named", "damaged.a named stubs convertible"}},
 	} {

@@ -23,6 +23,7 @@ const (
 type responses struct {
 	literalAfter []string
 	files, size  int
+	pipe         bool // one was no regular file
 }
 
 // Expand replaces each word @FILE by the words of FILE, as libiberty does, and so all GNU
@@ -32,6 +33,14 @@ type responses struct {
 func Expand(args []string, literalAfter ...string) ([]string, error) {
 	r := responses{literalAfter: literalAfter}
 	return r.expand(args, 0)
+}
+
+// ExpandOnce is Expand for words that are to be passed on. isRead says that a response file was a pipe, which nobody
+// can read again: pass the expanded words on.
+func ExpandOnce(args []string) (expanded []string, isRead bool, err error) {
+	r := responses{}
+	expanded, err = r.expand(args, 0)
+	return expanded, r.pipe, err
 }
 
 func (r *responses) expand(args []string, depth int) ([]string, error) {
@@ -84,6 +93,9 @@ func (r *responses) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		r.pipe = true
+	}
 	return io.ReadAll(io.LimitReader(f, int64(maxResponseSize-r.size)+1))
 }
 

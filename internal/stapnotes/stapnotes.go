@@ -85,7 +85,7 @@ func (r *reader) section(sec int) error {
 			continue
 		}
 		if err == nil {
-			err = r.note(sec, n.Offset, n.Desc)
+			err = r.readNote(sec, n.Offset, n.Desc)
 		}
 		if err != nil {
 			r.faults = append(r.faults, r.o.OffsetError(sec, n.Offset, err))
@@ -94,9 +94,9 @@ func (r *reader) section(sec int) error {
 	return nil
 }
 
-// note reads the descriptor of a note, which is at an offset in its section: three
+// readNote reads the descriptor of a readNote, which is at an offset in its section: three
 // addresses and three strings.
-func (r *reader) note(sec int, at uint64, desc []byte) error {
+func (r *reader) readNote(sec int, at uint64, desc []byte) error {
 	word := uint64(r.o.Encoding.Word())
 	if uint64(len(desc)) < 3*word {
 		return fmt.Errorf("a note of %d bytes, which has no room for three addresses", len(desc))

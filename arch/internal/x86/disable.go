@@ -7,7 +7,7 @@ import (
 )
 
 // Disable chooses by length among the forms of the site's kind and form.
-func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	if s.Form == arch.Nop {
 		return m.disableNop(s, k, env)
 	}
@@ -46,7 +46,7 @@ func refuseLength(s arch.Site, k arch.Kind) error {
 }
 
 // disableNop leaves a NOP as it is, or makes it armable.
-func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	if k != arch.Probe {
 		return arch.Change{}, arch.RefuseNop(k)
 	}
@@ -60,7 +60,7 @@ func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, 
 // test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub.
 func (m *Mode) test(s arch.Site) (arch.Change, error) {
-	c := arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTest, Reloc: m.Distance(s.Offset + 1)}
+	c := arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTestHelper, Reloc: m.Distance(s.Offset + 1)}
 	switch {
 	case s.Form == arch.CondTail && len(s.Code) == longLen:
 		c.New = m.branch(s.Code[0], s.Code[1]) // jcc rel32
@@ -84,7 +84,7 @@ func (m *Mode) jump(length int) []byte { return pad(length, m.branch(OpJmp)...) 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that
 // sets the result first. A bare ret would undo the mitigation. Jumps are emulated
 // as nops of one byte are, so these forms are armable as they are.
-func (m *Mode) disableThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m *Mode) disableThunk(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	if s.Form == arch.CondTail {
 		return m.disableCondThunk(s, k, env)
 	}
@@ -102,7 +102,7 @@ func (m *Mode) disableThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change
 // code that returns through the thunk holds such jumps, and where one is near, a
 // short jump to it returns just as well: at both places the stack is that of a
 // return.
-func (m *Mode) disableCondThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+func (m *Mode) disableCondThunk(s arch.Site, k arch.Kind, env arch.Context) (arch.Change, error) {
 	code := bytes.Clone(condThunk[k])
 	if len(s.Code) != len(code) {
 		return arch.Change{}, refuseLength(s, k)
@@ -120,7 +120,7 @@ func (m *Mode) disableCondThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Ch
 
 // nearestReturn finds the closest jump to the return thunk that a short jump
 // ending at offset end reaches, and returns the distance.
-func (m *Mode) nearestReturn(env arch.Env, end uint64) *int8 {
+func (m *Mode) nearestReturn(env arch.Context, end uint64) *int8 {
 	var near *int8
 	for _, r := range env.Returns {
 		jmp := env.Text.At(r.Offset-1, branchLen)

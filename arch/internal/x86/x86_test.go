@@ -99,7 +99,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 				{arch.Enabled, false, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 				{arch.Enabled, true, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 			} {
-				got := expect.Value(m.Disable(site, k.kind, arch.Env{Armable: k.armable}))(t)
+				got := expect.Value(m.Disable(site, k.kind, arch.Context{Armable: k.armable}))(t)
 				if asm := m.asm(t, got.New); asm != k.want || got.RecordedOffset != 2 || got.Target != arch.TargetNone {
 					t.Errorf("j%s: %s with the record at %d, want %s", c.cc, asm, got.RecordedOffset, k.want)
 				}
@@ -114,9 +114,9 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 
 // returns is code with a conditional tail call at 0x100 and, at distances from its end, jumps
 // to the return thunk.
-func (m machine) returns(distances ...int) (arch.Site, arch.Env) {
+func (m machine) returns(distances ...int) (arch.Site, arch.Context) {
 	const at, start = 0x100, 0x40
-	env := arch.Env{ReturnThunk: true, Text: arch.Text{Code: make([]byte, 0x200), Start: start}}
+	env := arch.Context{ReturnThunk: true, Text: arch.Text{Code: make([]byte, 0x200), Start: start}}
 	site := arch.Site{Offset: at, Form: arch.CondTail, Code: m.jump(0x0f, 0x84)}
 	copy(env.Text.Code[at-start:], site.Code)
 	for _, d := range distances {
@@ -127,7 +127,7 @@ func (m machine) returns(distances ...int) (arch.Site, arch.Env) {
 	return site, env
 }
 
-func (m machine) mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
+func (m machine) mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Context) arch.Change {
 	t.Helper()
 	return expect.Value(m.Disable(s, k, env))(t)
 }
@@ -138,8 +138,8 @@ func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
 			for n := 5; n <= 6; n++ {
 				for _, armable := range []bool{false, true} {
 					site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
-					want := m.mustDisable(t, site, k, arch.Env{Armable: armable})
-					got := m.mustDisable(t, site, k, arch.Env{Armable: armable, ReturnThunk: true})
+					want := m.mustDisable(t, site, k, arch.Context{Armable: armable})
+					got := m.mustDisable(t, site, k, arch.Context{Armable: armable, ReturnThunk: true})
 					expect.Equal(t, want, got)
 				}
 			}
@@ -208,14 +208,14 @@ func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
 }
 
 func TestReturnThunkDoesNotSendThemToAnythingElse(t *testing.T) {
-	for name, change := range map[string]func(*arch.Env){
-		"a conditional jump to the thunk": func(env *arch.Env) { env.Text.Code[env.Returns[0].Offset-1-env.Text.Start] = 0x84 },
-		"what is not a jump to the thunk": func(env *arch.Env) {
+	for name, change := range map[string]func(*arch.Context){
+		"a conditional jump to the thunk": func(env *arch.Context) { env.Text.Code[env.Returns[0].Offset-1-env.Text.Start] = 0x84 },
+		"what is not a jump to the thunk": func(env *arch.Context) {
 			env.Returns[0].Addend = 0
 			env.Text.Code[env.Returns[0].Offset-env.Text.Start] = 0
 		},
-		"what is outside of the text": func(env *arch.Env) { env.Text.Code = env.Text.Code[:0xc0] },
-		"nothing":                     func(env *arch.Env) { env.Returns = nil },
+		"what is outside of the text": func(env *arch.Context) { env.Text.Code = env.Text.Code[:0xc0] },
+		"nothing":                     func(env *arch.Context) { env.Returns = nil },
 	} {
 		eachMachine(t, func(t *testing.T, m machine) {
 			site, env := m.returns(20)

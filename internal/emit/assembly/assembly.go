@@ -62,7 +62,8 @@ func (f *faults) Err() error { return f.err }
 
 func (f *faults) fail(err error) { f.err = cmp.Or(f.err, err) }
 
-func (f *faults) define(name string) {
+// checkName fails for a name that was defined before.
+func (f *faults) checkName(name string) {
 	if f.defined[name] {
 		f.fail(fmt.Errorf("two definitions of %q are needed in one object", name))
 	}

@@ -61,12 +61,12 @@ func (o *Object) here() uint64   { return uint64(len(o.last().data)) }
 func (o *Object) Section(s Section) { o.sections = append(o.sections, &section{Section: s}) }
 
 func (o *Object) Symbol(s Symbol) {
-	o.define(s.Name)
+	o.checkName(s.Name)
 	o.last().syms = append(o.last().syms, pendingSymbol{s, o.here()})
 }
 
 func (o *Object) Label(local string) {
-	o.define(local)
+	o.checkName(local)
 	o.labels[local] = label{len(o.sections) - 1, o.here()}
 }
 

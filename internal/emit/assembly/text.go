@@ -102,7 +102,7 @@ func (t *Text) Section(s Section) {
 }
 
 func (t *Text) Symbol(s Symbol) {
-	t.define(s.Name)
+	t.checkName(s.Name)
 	name := t.name(s.Name)
 	bind := ".globl"
 	if s.Bind == elf.STB_WEAK {

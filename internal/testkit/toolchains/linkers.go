@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/expect"
 )
@@ -105,7 +104,10 @@ func LTOs() []LTO {
 // program reads the input.
 func (m *Machine) WaitForGDB(t testing.TB, program, input string) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "gdb")
+	// A socket's path has 107 bytes at most, and the name of a test may be long.
+	directory := expect.Value(os.MkdirTemp("", "gdb"))(t)
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	socket = filepath.Join(directory, "gdb")
 	cmd := exec.Command(m.QEMU, "-g", socket, program)
 	cmd.Stdin = strings.NewReader(input)
 	expect.OK(t, cmd.Start())
@@ -113,12 +115,6 @@ func (m *Machine) WaitForGDB(t testing.TB, program, input string) (socket string
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	for range 100 {
-		if _, err := os.Stat(socket); err == nil {
-			return socket
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("%s makes no socket", m.QEMU)
-	return ""
+	expect.Soon(t, func() bool { _, err := os.Stat(socket); return err == nil }, "%s makes a socket", m.QEMU)
+	return socket
 }
