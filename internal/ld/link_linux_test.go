@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/supervise"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 )
 
@@ -39,6 +41,11 @@ var linkOptions = map[string]func(*Options){
 // output, what the file out holds. DIR stands for the directory of the linker, SELF for the program, and TEMPORARY
 // for a file in TMPDIR.
 func TestLinks(t *testing.T) {
+	supervisor, err := supervise.New(supervise.Options{})
+	if err != nil {
+		tools.Unavailable(t, err.Error())
+	}
+	supervisor.Close()
 	cases := strings.Split(string(disk.Read(t, "testdata/links.txt")), "\n== ")[1:]
 	for _, text := range cases {
 		name, lines, _ := strings.Cut(text, "\n")

@@ -207,10 +207,14 @@ func (r *supervisedRun) runCommand(cmd *exec.Cmd) (process.Status, error) {
 	r.session.Watch()
 	return r.wait(cmd, r.supervisor.Start(func() error {
 		err := r.session.Start(cmd)
-		if err == nil {
-			r.child.Store(int64(cmd.Process.Pid))
+		if err != nil {
+			return err
 		}
-		return err
+		r.child.Store(int64(cmd.Process.Pid))
+		if r.state.wasStopped() { // before its number was known
+			supervise.Terminate(cmd.Process.Pid)
+		}
+		return nil
 	}, r.answer))
 }
 

@@ -95,6 +95,13 @@ func (s *runState) stop() bool {
 	return isFirst
 }
 
+// wasStopped reports whether the linker is stopped.
+func (s *runState) wasStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isStopped
+}
+
 // find returns the file of an identity that the look has missed. If the linker comes to it for the first time,
 // convert makes the file, in a goroutine of its own.
 func (s *runState) find(id supervise.Identity, convert func(*foundFile) *servedFile) *foundFile {
