@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -169,6 +170,19 @@ func (s *Scan) readOperands() (operandTexts, error) {
 // which probes: strings, each "_" and an id. Conversions empty them, so that linkers put those of
 // other objects alone into an image.
 const UnconvertedSection = ".sdt_unconverted"
+
+// CheckMarks returns an *elfreloc.Error for an object that has tracepoints and no stub: a tool has renamed its symbols
+// (objcopy --prefix-symbols), and no conversion would find them.
+func CheckMarks(o *elfreloc.Object) error {
+	marked := slices.IndexFunc(o.Sections, func(s elfreloc.Section) bool { return s.Name == UnconvertedSection && s.Size > 0 })
+	if marked < 0 {
+		return nil
+	}
+	if hasStub, err := DefaultNames().HasStub(o); hasStub || err != nil {
+		return err
+	}
+	return o.SectionError(marked, errors.New("holds tracepoints, and no symbol of a stub: its symbols were renamed; convert the object before objcopy renames them"))
+}
 
 // OperandsAt returns the operands of marked nops, of those of the given places that have an
 // entry in OperandsSection. They stay there when an object is converted.

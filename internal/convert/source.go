@@ -75,6 +75,9 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 
 // plan makes a plan of an object; nil where no stub is mentioned.
 func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
+	if err := patch.CheckMarks(o.Object); err != nil {
+		return nil, err
+	}
 	mentions, err := o.NamesContain(c.stubTexts)
 	if err != nil {
 		return nil, err

@@ -211,7 +211,7 @@ func (e *examiner) object(c *contents, src *input.Source) error {
 		return nil
 	}
 	// What holds no probe need not be readable.
-	if named, _ := src.Mentions(e.stubTexts); !named {
+	if named, _ := src.Mentions(append(e.stubTexts[:len(e.stubTexts):len(e.stubTexts)], []byte(patch.UnconvertedSection))); !named {
 		return nil
 	}
 	return err
@@ -227,6 +227,9 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	}
 	c.addsLibraries = e.isLLD && addsLibraries(o.Object)
 	if c.lto, err = e.ltoCode(o.Object); err != nil {
+		return err
+	}
+	if err := patch.CheckMarks(o.Object); err != nil {
 		return err
 	}
 	if c.namesProbes, c.callsStubs, err = e.symbols(o.Object); err != nil {
@@ -371,6 +374,9 @@ func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, e
 	}
 	if o.Type != elf.ET_REL {
 		return e.mentions(o.NamesContain)
+	}
+	if err := patch.CheckMarks(o.Object); err != nil {
+		return true, true, err
 	}
 	if names, probes, err = e.symbols(o.Object); err != nil {
 		return e.mentions(src.Mentions)

@@ -100,6 +100,10 @@ func (l *link) run() (process.Status, error) {
 		return process.Status{}, err
 	}
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
+	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
+	if err := s.checkIncremental(); err != nil {
+		return process.Status{}, err
+	}
 	l.warnOfKernelTracepoints(s.inputs())
 	l = l.withTarget(s.target())
 	if err := l.checkDroppedCode(s); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
@@ -32,6 +34,17 @@ const maxDepth = 8
 type linker struct {
 	path    string
 	environ []string // that it gets
+}
+
+// mayAddInputs reports whether the linker is no ELF file. A script may add inputs to the line, as those of Nix and Spack do.
+func (l linker) mayAddInputs() bool {
+	f, err := input.Open(l.path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	typ, err := f.Source().Type()
+	return err != nil || typ != filetype.ELF
 }
 
 // findReal finds the linker to run: the one that is named, or the next of the name

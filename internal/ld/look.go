@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
@@ -124,6 +125,17 @@ func checkPipes(ln *line.Line) error {
 		path := ln.InDirectory(ln.Args[i].Value)
 		if info, err := os.Stat(path); ln.Args[i].Kind == line.Input && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
 			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
+		}
+	}
+	return nil
+}
+
+// checkIncremental refuses probes in an incremental link: gold leaves room behind each section, and records would not
+// end where the section does.
+func (s *survey) checkIncremental() error {
+	for _, a := range s.line.Args {
+		if (a.Name == "incremental" || strings.HasPrefix(a.Name, "incremental-")) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+			return fmt.Errorf("--%s: gold leaves room behind records, which no reader expects; link what has probes without it", a.Name)
 		}
 	}
 	return nil

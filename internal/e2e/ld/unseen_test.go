@@ -128,3 +128,49 @@ func TestCacheOfThinCode(t *testing.T) {
 		listsMarked(t, "program")
 	}
 }
+
+// A linker may be a script that adds inputs.
+func TestLinkerThatAddsInputs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		link := unseenBuild(t, l)
+		script := t.TempDir() + "/ld"
+		disk.Write(t, script, []byte("#!/bin/sh\nexec "+l.Path+" \"$@\" -L. -lmarked\n"))
+		tools.Must(t, "chmod", "+x", script)
+		t.Setenv("SDTCONVERT_LD", script)
+		tools.Must(t, "gcc", link, "-fno-lto", "-o", "program", "main.o")
+		listsMarked(t, "program")
+	})
+}
+
+// An object whose stubs have lost their names is refused, by a link and by itself.
+func TestRenamedStubs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		unseenBuild(t, l)
+		tools.Must(t, "objcopy", "--prefix-symbols=pre_", "marked.o", "prefixed.o")
+		tools.Must(t, "objcopy", "--redefine-sym=__dtrace_probe_app___marked=other", "marked.o", "renamed.o")
+		tools.Must(t, "ar", "rcs", "librenamed.a", "renamed.o")
+		const message = "its symbols were renamed; convert the object before objcopy renames them"
+		for _, input := range []string{"prefixed.o", "renamed.o", "librenamed.a"} {
+			out, err := wrapped(l, "--", "-shared", "-o", "out", "main.o", "--whole-archive", input)
+			if exitCode(err) != 1 || !strings.Contains(out, message) {
+				t.Errorf("%s: %v, %s", input, err, out)
+			}
+			disk.Absent(t, "out")
+			if out, err := combined(converter, input); exitCode(err) != 1 || !strings.Contains(out, message) {
+				t.Errorf("%s alone: %v, %s", input, err, out)
+			}
+		}
+	})
+}
+
+// gold leaves room behind records in an incremental link.
+func TestIncrementalLink(t *testing.T) {
+	l := linker("gold")
+	tools.Need(t, "gcc", "ar", l.Path)
+	enter(t, l.Path)
+	unseenBuild(t, l)
+	out, err := wrapped(l, "--", "--incremental-full", "-o", "out", "-e", "main", "main.o", "marked.o")
+	if exitCode(err) != 1 || !strings.Contains(out, "link what has probes without it") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
