@@ -110,7 +110,7 @@ func pathsInScript(ln *line.Line, script, name string) (files []string) {
 		candidates = append(candidates, ln.Candidates(&line.Arg{Value: ":" + name})...)
 	}
 	for _, path := range candidates {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if isRegular(path) {
 			files = append(files, path)
 		}
 	}
