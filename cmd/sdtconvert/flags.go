@@ -32,12 +32,13 @@ func (f flagless) run(p *program, args []string) (failed bool, err error) { retu
 // flagSet is the flags of one run of a command. It prints nothing.
 type flagSet struct {
 	*pflag.FlagSet
-	command *command
+	command  *command
+	declared []*option // of the command
 }
 
 // newFlagSet returns the flags of a run of a command.
 func newFlagSet(c *command, run invocation) *flagSet {
-	s := &flagSet{pflag.NewFlagSet(c.name, pflag.ContinueOnError), c}
+	s := &flagSet{pflag.NewFlagSet(c.name, pflag.ContinueOnError), c, c.flags()}
 	s.SortFlags = false
 	s.SetOutput(io.Discard)
 	s.Usage = func() {}
@@ -48,9 +49,8 @@ func newFlagSet(c *command, run invocation) *flagSet {
 
 // bind has a flag of a name set what p points to, if the command has such a flag.
 func (s *flagSet) bind(name string, p any) {
-	options := s.command.flags()
-	if i := slices.IndexFunc(options, func(o *option) bool { return o.name == name }); i >= 0 {
-		options[i].define(s.FlagSet, p)
+	if i := slices.IndexFunc(s.declared, func(o *option) bool { return o.name == name }); i >= 0 {
+		s.declared[i].define(s.FlagSet, p)
 	}
 }
 
