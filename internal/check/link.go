@@ -98,7 +98,7 @@ func (l *link) knowsUse(name string, file int) bool {
 	return len(uses) > 0 && uses[len(uses)-1].finding.file == file
 }
 
-// addUse notes a addUse of a probe object.
+// addUse records a use of a probe object.
 func (l *link) addUse(name string, u use) { l.uses[name] = append(l.uses[name], u) }
 
 // finish applies the rules that need all files.

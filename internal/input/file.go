@@ -97,7 +97,7 @@ func (f *File) readAll() {
 	*f.content = (*f.content)[:n]
 }
 
-// Close closes the file, from which nobody reads any more.
+// Close closes the file. No read may follow.
 func (f *File) Close() error {
 	err := f.file.Close()
 	f.once.Do(func() {})

@@ -72,7 +72,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	return status, err
 }
 
-// link is what is known before the look. It does not change, but for the session.
+// link is what is known before the look. It does not change after that, but for the session.
 type link struct {
 	Options
 	*process.Process
