@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
 
@@ -148,8 +149,11 @@ func (f *checkFlags) checkOptions(files []string) (o check.Options, format repor
 		return o, format, err
 	}
 	o = check.Options{
-		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow, RequireNotes: f.requireNotes, Allow: f.allowed,
-		Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
+		Options: sites.Options{
+			Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix,
+			Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
+		},
+		FollowThin: f.follow, RequireNotes: f.requireNotes, Allow: f.allowed,
 	}
 	if o.Require, err = readRequirements(f.require); err != nil {
 		return o, format, err

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/sites"
 )
 
 // inspectCommand shows what is in objects.
@@ -173,9 +174,9 @@ func (c cells) line(widths []int) string {
 // stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).
 func stateColour(state string) string {
 	switch state {
-	case manifest.Live:
+	case sites.Live:
 		return "33"
-	case manifest.Disabled:
+	case sites.Disabled:
 		return "32"
 	}
 	return "31"

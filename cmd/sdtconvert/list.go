@@ -15,6 +15,7 @@ import (
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
 
@@ -115,7 +116,7 @@ func (f *listFlags) run(p *program, args []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	o.Places.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	out := &listPrinter{listFlags: f, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}, lines: map[string]bool{}, progress: p.newProgress()}
 	switch {
 	case f.pid != 0:
@@ -134,8 +135,8 @@ func (f *listFlags) run(p *program, args []string) (bool, error) {
 func (f *listFlags) options(args []string) (o *listing.Options, err error) {
 	f.shown.Lines = f.verbose || f.json
 	o = &listing.Options{
-		Options: f.shown, Semaphores: f.shown.Lines, Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, FollowThin: f.follow,
-		Filter: listing.Filter{All: f.probes},
+		Options: sites.Options{Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix},
+		Places:  f.shown, Semaphores: f.shown.Lines, FollowThin: f.follow, Filter: listing.Filter{All: f.probes},
 	}
 	if err := f.checkStubNames(); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (f *listFlags) options(args []string) (o *listing.Options, err error) {
 		err = usagef("--names excludes -v, --json and --demangle")
 	case o.ProbePrefix == "":
 		err = usagef("the prefix of probe objects is empty")
-	case o.Inlines && !o.Lines:
+	case o.Places.Inlines && !o.Places.Lines:
 		err = usagef("--inlines is of no use without -v or --json")
 	}
 	return o, err

@@ -10,7 +10,7 @@ import (
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/message"
-	"sdtconvert/linkerset"
+	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
 
@@ -100,12 +100,12 @@ func (c *fileChecker) operands() {
 	for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
 		unknown[stapsdt.Operands(c.Machine, form, data, stapsdt.Words(c.Machine))] = true
 	}
-	for e := range c.callEntries() {
-		note := c.noteAt[e.Site]
-		if note == nil || unknown[note.Args] {
+	for e := range c.notedCalls() {
+		note := e.Note
+		if unknown[note.Args] {
 			continue
 		}
-		if noteID(c.probe(e.Probe)) == note.ID() { // and not of a function that was folded into this one
+		if noteID(c.probe(e)) == note.ID() { // and not of a function that was folded into this one
 			c.countOperands(e, note.Args)
 		}
 	}
@@ -116,22 +116,22 @@ func (c *fileChecker) operandsOfNops() {
 		return
 	}
 	var at []image.Addr
-	for e := range c.callEntries() {
+	for e := range c.recordedCalls() {
 		at = append(at, e.Site)
 	}
 	texts, err := (&patch.Scan{Object: c.Object.Object, Machine: c.Machine}).OperandsAt(at)
 	if err != nil {
 		return // the conversion has read them, and nothing reads them again
 	}
-	for e := range c.callEntries() {
+	for e := range c.recordedCalls() {
 		if text, ok := texts[e.Site]; ok {
 			c.countOperands(e, text)
 		}
 	}
 }
 
-func (c *fileChecker) countOperands(e *linkerset.Entry, text string) {
-	if probe := c.probe(e.Probe); probe.ID != "" {
+func (c *fileChecker) countOperands(e *sites.Site, text string) {
+	if probe := c.probe(e); probe.ID != "" {
 		n, _ := usdt.Operands(text)
 		c.count(probe.ID, e.Site, n, true)
 	}

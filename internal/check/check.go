@@ -21,8 +21,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
-	"sdtconvert/linkerset"
-	"sdtconvert/patch"
+	"sdtconvert/internal/sites"
 )
 
 // Finding is one thing that a rule has found.
@@ -64,10 +63,8 @@ func (f *Finding) Where() string {
 
 // Options say what probes are called, and what has to be there.
 type Options struct {
-	Names       patch.Names
-	ProbePrefix string // of probe objects' names; the probe id follows
-	Layouts     []linkerset.Layout
-	Require     []Requirement
+	sites.Options
+	Require []Requirement
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
 	Allow        []string // names of rules that are not applied

@@ -19,7 +19,7 @@ type definer struct {
 // definitions notes the probe objects that a file defines, and what it exports.
 func (c *fileChecker) definitions() {
 	d := &definer{fileChecker: c, at: map[image.Addr]*definition{}}
-	set, err := c.probes.Set()
+	set, err := c.space.Probes.Set()
 	c.fail(err)
 	for _, at := range set {
 		d.object(at)
@@ -32,11 +32,12 @@ func (c *fileChecker) definitions() {
 	}
 	for _, at := range d.order {
 		def := d.at[at]
-		def.probe = c.probe(image.Ref{Addr: at, Symbol: def.symbol})
+		def.probe, err = c.space.Probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol})
+		c.fail(err)
 		if def.finding = c.finding(UnusedProbe, at, nameOf(def.probe), ""); c.err != nil {
 			return
 		}
-		def.bySites = def.image && c.probes.DefinedBySites(at)
+		def.bySites = def.image && c.space.Probes.DefinedBySites(at)
 		c.link.probes = append(c.link.probes, *def)
 	}
 }
@@ -84,7 +85,7 @@ func (d *definer) symbol(s elfreloc.Symbol, global bool) {
 	if d.relocatable() {
 		at.Section = s.Section
 	}
-	if d.at[at] == nil && !d.probes.IsObject(at) {
+	if d.at[at] == nil && !d.space.Probes.IsObject(at) {
 		return
 	}
 	def := d.object(at)

@@ -5,13 +5,14 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"iter"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
-	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 	"sdtconvert/resolve"
 )
@@ -25,13 +26,8 @@ type fileChecker struct {
 	index     int          // of the file in the set
 	mentioned bool         // the names of the file hold one of a stub
 	code      *locate.Code // nil for a machine that is not known
-	probes    *linkerset.Probes
-	states    *sitestate.Reader
-	entries   []linkerset.Entry // sorted by their sites
-	// noteSites are those without a record, sorted too.
-	noteSites []*noteSite
-	noteAt    map[image.Addr]*stapnotes.Note // by what notes name
-	hasCalls  bool                           // of stubs, or records
+	space     *sites.Space
+	hasCalls  bool // of stubs, or records
 	counted   map[counted]bool
 	calls     []probeCall // that are recorded, or still live
 
@@ -71,10 +67,13 @@ func (c *fileChecker) check() error {
 	if !c.relocatable() && len(c.Sections) == 0 {
 		s.opts.Warn(fmt.Errorf("%s: has no section headers, so its notes are not found; check it before they are removed", c.Name))
 	}
-	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
-	c.states = sitestate.New(c.code.Image, c.code.Image, 0, s.opts.Names)
+	c.openSpace()
+	if c.fail(c.space.Read()) {
+		c.link.unconverted[c.index] = true // as far as this program can tell
+		return c.err
+	}
 	for _, apply := range []func(){
-		c.definitions, c.records, c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
+		c.definitions, c.records, c.notes, c.noteSites, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
 		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {
@@ -82,6 +81,42 @@ func (c *fileChecker) check() error {
 		}
 	}
 	return c.err
+}
+
+// openSpace makes the space of the file, whose sites are not read yet.
+func (c *fileChecker) openSpace() {
+	opts := &c.set.opts
+	c.space = sites.New(c.Object.Object, c.code.Image, c.code.Image, 0, opts.Options)
+}
+
+// sitesFrom returns the sites of a source, sorted by address.
+func (c *fileChecker) sitesFrom(source sites.Source) iter.Seq[*sites.Site] {
+	return func(yield func(*sites.Site) bool) {
+		for i := range c.space.Sites {
+			if s := &c.space.Sites[i]; s.Source == source && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// recordedCalls returns the records of probe calls, sorted by address.
+func (c *fileChecker) recordedCalls() iter.Seq[*sites.Site] {
+	return func(yield func(*sites.Site) bool) {
+		for s := range c.sitesFrom(sites.FromRecord) {
+			if s.Kind == arch.Probe && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// has reports whether there is any site.
+func has(found iter.Seq[*sites.Site]) bool {
+	for range found {
+		return true
+	}
+	return false
 }
 
 // fail keeps the first error, and reports whether there is any.
@@ -131,9 +166,9 @@ func (c *fileChecker) noneOnError(syms *elfreloc.Symbols, err error) *elfreloc.S
 	return syms
 }
 
-// probe returns the probe of a record.
-func (c *fileChecker) probe(ref image.Ref) linkerset.Probe {
-	probe, err := c.probes.Lookup(ref)
+// probe returns the probe of a site.
+func (c *fileChecker) probe(s *sites.Site) linkerset.Probe {
+	probe, err := c.space.Probe(s)
 	c.fail(err)
 	return probe
 }

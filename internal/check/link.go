@@ -8,7 +8,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
 
@@ -217,7 +217,7 @@ func (l *link) definedAlone() {
 		}
 		l.unconverted[file] = true
 		f := Finding{File: l.set.files[file], file: file}
-		l.add(f, NotConverted, "not converted: %s; it defines %s, and no file that was given has a site of any", sitestate.ConvertAdvice(), message.Plural(n, "probe"))
+		l.add(f, NotConverted, "not converted: %s; it defines %s, and no file that was given has a site of any", sites.ConvertAdvice(), message.Plural(n, "probe"))
 	}
 }
 

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"debug/elf"
 	"errors"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 
-	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -37,10 +36,10 @@ func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes checks the notes of a file, and collects the semaphores that they name.
 func (c *fileChecker) notes() {
-	notes, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
-	if c.fail(err) {
+	if c.fail(c.space.Faults.NotesUnread) {
 		return
 	}
+	notes, faults := c.space.Notes, c.space.Faults.Notes
 	for _, fault := range faults {
 		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
 		c.scope.brokenNotes = c.set.applies(BrokenNote)
@@ -49,12 +48,8 @@ func (c *fileChecker) notes() {
 		c.scope.brokenNotes, c.set.lostNotes = true, true
 	}
 	c.noteSections(notes, len(faults) > 0)
-	c.noteAt = notesBySite(notes)
 	c.noteTraits(notes)
-	c.findNoteSites(notes)
-	for _, s := range c.noteSites {
-		c.noteSite(s)
-	}
+	c.strayNotes(notes)
 	if c.unreadArguments(notes); c.err != nil {
 		return
 	}
@@ -120,11 +115,11 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
-	if c.relocatable() || c.scope.brokenNotes || !slices.ContainsFunc(c.entries, isCall) {
+	if c.relocatable() || c.scope.brokenNotes || !has(c.recordedCalls()) {
 		return
 	}
 	value := recordsWithoutNotes
-	if slices.ContainsFunc(c.entries, func(e linkerset.Entry) bool { return c.noteAt[e.Site] != nil }) {
+	if has(c.notedCalls()) {
 		value = recordsWithNotes
 	}
 	c.trait(MixedNotes, "", value)
@@ -183,15 +178,15 @@ func (l *link) disagreements(s *scope) {
 	}
 }
 
-// notesBySite finds notes by what they name, of several the first.
-func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
-	at := make(map[image.Addr]*stapnotes.Note, len(notes))
-	for i := range notes {
-		if n := &notes[i]; !n.Site.Undefined && at[n.Site.Addr] == nil {
-			at[n.Site.Addr] = n
+// notedCalls returns the records of probe calls that have a note, sorted by address.
+func (c *fileChecker) notedCalls() iter.Seq[*sites.Site] {
+	return func(yield func(*sites.Site) bool) {
+		for s := range c.recordedCalls() {
+			if s.Note != nil && !yield(s) {
+				return
+			}
 		}
 	}
-	return at
 }
 
 // linkAgain is what to do about an image whose records have no notes.
@@ -204,13 +199,10 @@ func (c *fileChecker) missingNotes() {
 		return
 	}
 	wanted := c.set.opts.RequireNotes
-	if wanted && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
+	if wanted && !c.relocatable() && !c.link.unconverted[c.index] && !has(c.sitesFrom(sites.FromNote)) && !has(c.recordedCalls()) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}
-	for e := range c.callEntries() {
-		wanted = wanted || c.noteAt[e.Site] != nil
-	}
-	if !wanted {
+	if !wanted && !has(c.notedCalls()) {
 		return
 	}
 	advice := linkAgain
@@ -220,31 +212,24 @@ func (c *fileChecker) missingNotes() {
 	if patch.HasKernelSections(c.Object.Object) {
 		advice = "leave out --require-notes: kernels read no notes"
 	}
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.Kind == arch.Probe && c.noteAt[e.Site] == nil && (i == 0 || c.entries[i-1].Site != e.Site) {
-			c.add(MissingNote, e.Site, nameOf(c.probe(e.Probe)), "this site has a record and no note, so tracers do not find it; %s", advice)
+	last := (*sites.Site)(nil)
+	for s := range c.recordedCalls() {
+		if s.Note == nil && (last == nil || last.Site != s.Site) {
+			c.add(MissingNote, s.Site, nameOf(c.probe(s)), "this site has a record and no note, so tracers do not find it; %s", advice)
 		}
+		last = s
 	}
 }
 
-// noteSite is a site of a probe call with a note and without a record: headers of provider
-// files make them, and SystemTap's.
-type noteSite struct {
-	at    image.Addr
-	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
-}
-
-// findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some
+// strayNotes finds notes whose addresses are not those of code. Some
 // images keep notes of functions that the linker has dropped: what it has left of an address is
 // below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
-func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
-	recorded, lowest := c.recordedSites(), c.lowestCode()
+func (c *fileChecker) strayNotes(notes []stapnotes.Note) {
 	type probeAt struct {
 		at image.Addr
 		id string
 	}
-	found, seen := map[image.Addr]*noteSite{}, map[probeAt]bool{}
+	lowest, seen := c.lowestCode(), map[probeAt]bool{}
 	for i := range notes {
 		n := &notes[i]
 		at := n.Site.Addr
@@ -253,16 +238,7 @@ func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 			seen[key] = true
 			c.add(StrayNote, at, shownID(n.Provider, n.Name), "a note names this address, which is not code")
 		}
-		if n.Site.Undefined || recorded[at] || seen[key] || !c.hasCode(at) {
-			continue
-		}
-		seen[key] = true
-		if found[at] == nil {
-			found[at] = &noteSite{at: at}
-		}
-		found[at].notes = append(found[at].notes, n)
 	}
-	c.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return a.at.Compare(b.at) })
 }
 
 // lowestCode returns the lowest address of code in an image, 0 in an object.
@@ -287,33 +263,49 @@ func (c *fileChecker) hasCode(at image.Addr) bool {
 	return ok
 }
 
-// noteSite applies the rules for sites to one without a record.
-func (c *fileChecker) noteSite(s *noteSite) {
-	place := c.function(s.at)
+// noteSites applies the rules for sites to those with a note and without a record: headers of
+// provider files make them, and SystemTap's.
+func (c *fileChecker) noteSites() {
+	last := (*sites.Site)(nil)
+	for s := range c.sitesFrom(sites.FromNote) {
+		if !c.hasCode(s.Site) {
+			continue
+		}
+		if c.noteSite(s, last); c.err != nil {
+			return
+		}
+		if last == nil || last.Site != s.Site { // the first of an address
+			last = s
+		}
+	}
+}
+
+// noteSite checks a site with a note alone. first is the last one with an address of its own, or nil: linkers fold functions
+// of several probes together.
+func (c *fileChecker) noteSite(s, first *sites.Site) {
+	place, n := c.function(s.Site), s.Note
 	if c.err != nil {
 		return
 	}
-	for _, n := range s.notes {
-		c.scope.noteProviders[n.Provider] = true
-		c.site(linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}, s.at, place.Function)
+	c.scope.noteProviders[n.Provider] = true
+	c.site(c.probe(s), s.Site, place.Function)
+	probe := shownID(n.Provider, n.Name)
+	if first != nil && first.Site == s.Site {
+		c.add(DuplicateRecord, s.Site, probe, "this site has a note already, of %s", shownID(first.Note.Provider, first.Note.Name))
+		return
 	}
-	first := s.notes[0]
-	probe := shownID(first.Provider, first.Name)
 	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
-		c.add(UnanchoredSite, s.at, probe, "no function holds this site")
+		c.add(UnanchoredSite, s.Site, probe, "no function holds this site")
 	}
-	for _, extra := range s.notes[1:] {
-		c.add(DuplicateRecord, s.at, shownID(extra.Provider, extra.Name), "this site has a note already, of %s", probe)
-	}
-	found, err := c.states.StateOfNote(s.at)
+	found, err := c.space.Code(s)
 	c.fail(err)
 	switch {
-	case found.State == sitestate.Disabled:
-	case found.State == sitestate.Armed:
-		c.add(UnknownSite, s.at, probe, "a breakpoint is at this site, in the file")
+	case found.State == sites.Disabled:
+	case found.State == sites.Armed:
+		c.add(UnknownSite, s.Site, probe, "a breakpoint is at this site, in the file")
 	case found.To != "":
-		c.unclear = append(c.unclear, unclearSite{s.at, probe, found})
+		c.unclear = append(c.unclear, unclearSite{s.Site, probe, found})
 	default:
-		c.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", sitestate.CodeAt(c.code.Image, s.at))
+		c.add(UnknownSite, s.Site, probe, "a note names this site, which holds % x and no nop", sites.CodeAt(c.code.Image, s.Site))
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/dofprobes"
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/emit/usdt"
-	"sdtconvert/linkerset"
+	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
 
@@ -90,22 +89,18 @@ func (c *fileChecker) dofEdits() {
 		return
 	}
 	c.dofFunctions()
-	edits, marks, err := patch.DOFEdits(c.Object.Object)
-	c.fail(err)
-	for i := range edits {
-		e := &edits[i]
-		at := image.Addr{Section: e.Section, Offset: e.Record}
-		if c.stubSite(e.Stub.ID, at); c.err != nil {
+	for s := range c.sitesFrom(sites.FromEdit) {
+		if c.stubSite(s.Edit.Stub.ID, s.Site); c.err != nil {
 			return
 		}
-		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
+		if s.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, at, e.Stub.ID, ""), e.Function, e.Alias})
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, s.Site, s.Edit.Stub.ID, ""), s.Edit.Function, s.Edit.Alias})
 	}
-	for i := range marks {
-		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
-		c.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and no longer has a form of that")
+	for _, mark := range c.space.Faults.Edits {
+		at := image.Addr{Section: mark.Relocs.Target, Offset: mark.Reloc.Offset}
+		c.add(UnknownSite, at, mark.Stub.ID, "was disabled by dtrace -G, and no longer has a form of that")
 	}
 }
 
@@ -138,19 +133,16 @@ func (c *fileChecker) dofFunction(at image.Addr, described string) string {
 // dofImage records the sites that the DOF of an image describes, and finds the functions that have
 // an alias and no described site.
 func (c *fileChecker) dofImage() {
-	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
-	if c.fail(err) {
-		return
+	for s := range c.sitesFrom(sites.FromDOF) {
+		probe := c.probe(s)
+		function := probe.Function
+		probe.Function, probe.Args = "", nil
+		c.site(probe, s.Site, c.dofFunction(s.Site, function))
 	}
-	recorded := c.recordedSites()
 	var siteAddrs []uint64
-	for i := range probes {
-		p := &probes[i]
-		for _, s := range p.Sites {
+	for i := range c.space.DOF {
+		for _, s := range c.space.DOF[i].Sites {
 			siteAddrs = append(siteAddrs, s.Addr.Offset)
-			if !recorded[s.Addr] {
-				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, c.dofFunction(s.Addr, p.Function))
-			}
 		}
 	}
 	slices.Sort(siteAddrs)

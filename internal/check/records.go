@@ -3,7 +3,7 @@ package check
 import (
 	"debug/elf"
 	"fmt"
-	"iter"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -12,112 +12,75 @@ import (
 	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
 
 // records checks the records of a file.
 func (c *fileChecker) records() {
-	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
-		c.link.unconverted[c.index] = true // as far as this program can tell
-		c.fail(err)
-		return
+	for _, fault := range c.space.Faults.Records {
+		c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
 	}
-	var layouts []linkerset.Layout
-	for _, layout := range c.set.opts.Layouts {
-		records, faults, err := layout.Read(c.code.Image)
-		if c.fail(err) {
-			return
-		}
-		for _, fault := range faults {
-			c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
-		}
-		if len(records)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
-			layouts = append(layouts, layout)
-		}
-		c.entries = append(c.entries, records...)
-	}
-	if len(layouts)+len(c.entries) == 0 || !c.read() {
+	isKernels := func(l linkerset.Layout) bool { return l.Format == linkerset.Tracepoints }
+	layouts := slices.DeleteFunc(slices.Clone(c.space.HasRecords), isKernels)
+	if len(c.space.HasRecords) == 0 || !c.read() {
 		return
 	}
 	c.hasCalls = true
-	linkerset.Sort(c.entries)
-	for i := range c.entries {
-		if c.record(i); c.err != nil {
+	last := (*sites.Site)(nil)
+	for s := range c.sitesFrom(sites.FromRecord) {
+		if c.record(s, last); c.err != nil {
 			return
 		}
+		last = s
 	}
 	c.checkBounds(layouts)
 	c.conversionTraits(layouts)
 }
 
-// recordedSites returns the sites that have a record.
-func (c *fileChecker) recordedSites() map[image.Addr]bool {
-	sites := make(map[image.Addr]bool, len(c.entries))
-	for i := range c.entries {
-		sites[c.entries[i].Site] = true
-	}
-	return sites
-}
-
-// callEntries returns the records of probe calls, sorted by their sites.
-func (c *fileChecker) callEntries() iter.Seq[*linkerset.Entry] {
-	return func(yield func(*linkerset.Entry) bool) {
-		for i := range c.entries {
-			if e := &c.entries[i]; e.Kind == arch.Probe && !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// isCall reports whether a record is of a probe call.
-func isCall(e linkerset.Entry) bool { return e.Kind == arch.Probe }
-
-// record checks the i-th record. The records are sorted by their sites.
-func (c *fileChecker) record(i int) {
-	e := &c.entries[i]
-	probe := c.probe(e.Probe)
+// record checks a record. last is the one before, sorted by address, or nil.
+func (c *fileChecker) record(s, last *sites.Site) {
+	probe := c.probe(s)
 	if c.err != nil {
 		return
 	}
-	id, place := nameOf(probe), c.code.Function(e.Site)
-	c.site(probe, e.Site, place.Function)
+	id, place := nameOf(probe), c.code.Function(s.Site)
+	c.site(probe, s.Site, place.Function)
 	c.scope.recordProviders[linkerset.EncodeName(probe.Provider)] = true
-	if e.Kind == arch.Probe {
+	if s.Kind == arch.Probe {
 		c.scope.recordedCalls[noteID(probe)] = true
-		c.calls = append(c.calls, probeCall{probe.ID, e.Site})
+		c.calls = append(c.calls, probeCall{probe.ID, s.Site})
 	}
 	if !place.Known() {
-		c.add(UnanchoredSite, e.Site, id, "no function holds this site")
+		c.add(UnanchoredSite, s.Site, id, "no function holds this site")
 	}
-	if i > 0 && c.entries[i-1].Site == e.Site {
-		c.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", c.describe(&c.entries[i-1]))
+	if last != nil && last.Site == s.Site {
+		c.add(DuplicateRecord, s.Site, id, "this site has a record already, of %s", fullName(c.probe(last)))
 	} else {
-		c.state(e, probe)
+		c.state(s, probe)
 	}
 	if c.err == nil {
-		c.recorded(e, id)
+		c.recorded(&s.Entry, id)
 	}
 }
 
 // state checks the code at a site.
-func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) {
+func (c *fileChecker) state(s *sites.Site, probe linkerset.Probe) {
 	id := nameOf(probe)
-	found, err := c.states.StateOf(e)
+	found, err := c.space.Code(s)
 	c.fail(err)
 	switch {
-	case found.State == sitestate.Disabled && e.Kind == arch.Enabled:
-		c.noteTest(e, probe)
-	case found.State == sitestate.Live && !c.liveSites[e.Site]:
-		c.liveSites[e.Site] = true
-		c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
-	case found.State == sitestate.Armed:
-		c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
-	case found.State == sitestate.Unknown && found.To != "":
-		c.unclear = append(c.unclear, unclearSite{e.Site, id, found})
-	case found.State == sitestate.Unknown:
-		c.unknown(e.Site, id, &found)
+	case found.State == sites.Disabled && s.Kind == arch.Enabled:
+		c.noteTest(s, probe)
+	case found.State == sites.Live && !c.liveSites[s.Site]:
+		c.liveSites[s.Site] = true
+		c.add(LiveCall, s.Site, id, "a call or jump is at this site, and no disabled form")
+	case found.State == sites.Armed:
+		c.add(UnknownSite, s.Site, id, "a breakpoint is at this site, in the file")
+	case found.State == sites.Unknown && found.To != "":
+		c.unclear = append(c.unclear, unclearSite{s.Site, id, found})
+	case found.State == sites.Unknown:
+		c.unknown(s.Site, id, &found)
 	}
 }
 
@@ -125,12 +88,12 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) {
 type unclearSite struct {
 	at    image.Addr
 	probe string
-	found sitestate.Site
+	found sites.Code
 }
 
 // unknown reports a site whose state is unknown.
-func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) {
-	c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sitestate.CodeAt(c.code.Image, at)))
+func (c *fileChecker) unknown(at image.Addr, probe string, found *sites.Code) {
+	c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sites.CodeAt(c.code.Image, at)))
 }
 
 // reportUnclear reports the unclear sites that were not found to be calls of stubs.
@@ -192,15 +155,6 @@ func (c *fileChecker) hidden(name string) bool {
 // noteID returns the id of a probe by the names that its notes have.
 func noteID(p linkerset.Probe) string {
 	return idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))
-}
-
-// describe names the probe of a record in a message.
-func (c *fileChecker) describe(e *linkerset.Entry) string {
-	p, err := c.probes.Lookup(e.Probe)
-	if err != nil {
-		return "another"
-	}
-	return fullName(p).String()
 }
 
 // nameOf returns what findings call a probe.
@@ -366,16 +320,16 @@ func (c *fileChecker) unconverted() {
 	if c.relocatable() {
 		return
 	}
-	ids, err := sitestate.Unconverted(c.Object.Object)
+	ids, err := sites.Unconverted(c.Object.Object)
 	if c.fail(err) || len(ids) == 0 {
 		return
 	}
 	c.link.unconverted[c.index] = true
-	if len(c.entries)+len(c.noteSites) == 0 || len(ids) > mostUnconverted {
-		c.addWhole(NotConverted, "", "not converted (%s, %s first): %s", message.Plural(len(ids), "probe"), ids[0], sitestate.ConvertAdvice())
+	if len(c.space.Sites) == 0 || len(ids) > mostUnconverted {
+		c.addWhole(NotConverted, "", "not converted (%s, %s first): %s", message.Plural(len(ids), "probe"), ids[0], sites.ConvertAdvice())
 		return
 	}
 	for _, id := range ids {
-		c.addWhole(NotConverted, id, "not converted: %s", sitestate.ConvertAdvice())
+		c.addWhole(NotConverted, id, "not converted: %s", sites.ConvertAdvice())
 	}
 }

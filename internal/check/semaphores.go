@@ -9,6 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -18,8 +19,8 @@ import (
 const page = 4096
 
 // noteTest records which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) {
-	loaded, ok, err := c.states.Semaphore(e)
+func (c *fileChecker) noteTest(e *sites.Site, probe linkerset.Probe) {
+	loaded, ok, err := c.space.Semaphore(e)
 	c.fail(err)
 	guard := semaphore{id: c.semaphoreID(loaded)}
 	if ok {

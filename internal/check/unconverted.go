@@ -4,7 +4,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
 
@@ -12,7 +12,7 @@ import (
 // calls of stubs, and marked NOPs. A file that is not ELF has none, nor has one of intermediate code, which a
 // later link converts.
 func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
-	s := New(Options{Names: names, Warn: func(error) {}, Failed: func(error) {}})
+	s := New(Options{Options: sites.Options{Names: names}, Warn: func(error) {}, Failed: func(error) {}})
 	if _, _, isELF := src.Ident(); !isELF {
 		return nil, nil
 	}
@@ -28,8 +28,8 @@ func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
 		return nil, err
 	}
 	defer c.code.Close()
+	c.openSpace()
 	c.begin()
-	c.states = sitestate.New(c.code.Image, c.code.Image, 0, names)
 	if c.unconverted(); c.err == nil {
 		c.linkedStubs()
 	}

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -102,7 +103,10 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 			}
 		}
 	}
-	if err := entry.Describe(scan, plan, omitted, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.ForObject(o.Object).Layout}); err != nil {
+	opts := c.Patch.ForObject(o.Object)
+	if err := entry.Describe(scan, plan, omitted, sites.Options{
+		Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: []linkerset.Layout{opts.Layout},
+	}); err != nil {
 		return err
 	}
 	// Faults of debug information do not matter for a conversion: inspect warns of them.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/seeds"
@@ -18,8 +19,8 @@ func FuzzList(f *testing.F) {
 	seeds.Add(f)
 	files := objects.NewScratch(f)
 	o := &Options{
-		Options: locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}},
-		Names:   patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Semaphores: true,
+		Options: sites.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()},
+		Places:  locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}}, Semaphores: true,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		expect.OK(t, files.Write(data))

@@ -12,8 +12,7 @@ import (
 
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
-	"sdtconvert/linkerset"
-	"sdtconvert/patch"
+	"sdtconvert/internal/sites"
 )
 
 // Version counts the incompatible changes of the JSON.
@@ -58,7 +57,7 @@ type Site struct {
 	Section string `json:"section,omitempty"` // that Address is an offset in; "" in an image
 	locate.Place
 	Kind  string `json:"kind"`  // as arch.Describe has it
-	State string `json:"state"` // as package sitestate has it
+	State string `json:"state"` // as package sites has it
 	// Operands say where the arguments are, as the site's note has them; "" without a note.
 	Operands string `json:"operands,omitempty"`
 	// Semaphore is the one that tracers raise for the site, or that an is-enabled test
@@ -81,13 +80,11 @@ func (p *Probe) String() string {
 
 // Options say what is listed.
 type Options struct {
-	locate.Options
-	FollowThin  bool        // files outside of the directory of a thin archive
-	Names       patch.Names // of stubs
-	ProbePrefix string      // of probe objects' names; the probe id follows
-	Layouts     []linkerset.Layout
-	Filter      Filter
-	Semaphores  bool // of sites; without them there are no warnings of notes
+	sites.Options
+	Places     locate.Options
+	FollowThin bool // files outside of the directory of a thin archive
+	Filter     Filter
+	Semaphores bool // of sites; without them there are no warnings of notes
 }
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }

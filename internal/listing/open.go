@@ -59,7 +59,7 @@ func (o *Options) source(src *input.Source, out *Listing) error {
 	if typ, err := src.Type(); err == nil && typ != filetype.ELF && src.Member != nil {
 		return errNoProbes
 	}
-	code, err := locate.Open(src, o.Options)
+	code, err := locate.Open(src, o.Places)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 	for attempt := 1; ; attempt++ {
 		var warnings []error
 		once := *o
-		once.Warn = func(err error) { warnings = append(warnings, err) }
+		once.Places.Warn = func(err error) { warnings = append(warnings, err) }
 		listings, err := once.process(pid)
 		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
 		if attempt < startAttempts && slices.ContainsFunc(listings, isBroken) {
@@ -89,7 +89,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 			continue
 		}
 		for _, err := range warnings {
-			o.Warn(err)
+			o.Places.Warn(err)
 		}
 		for _, listing := range listings {
 			done(listing)
@@ -107,13 +107,13 @@ func (o *Options) process(pid int) (listings []*Listing, _ error) {
 	defer process.Close()
 	for _, m := range process.Modules {
 		if m.Note != "" {
-			o.Warn(fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note))
+			o.Places.Warn(fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note))
 		}
 		if m.Image == nil {
 			continue
 		}
 		out := newListing(m.Path)
-		code := locate.NewModuleCode(m, o.Options)
+		code := locate.NewModuleCode(m, o.Places)
 		err := o.code(code, moduleMemory{process, m}, out)
 		code.Close()
 		if errors.Is(err, errNoProbes) {
@@ -155,7 +155,7 @@ type Unread struct {
 // others could not be read.
 func System(o *Options, jobs int, done func(*Listing), progress func(files, total int)) ([]Unread, error) {
 	s := &system{Options: *o, reasons: map[string]int{}}
-	s.Warn = func(error) {}
+	s.Places.Warn = func(error) {}
 	if err := s.findMapped(); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (s *system) list(path string, out *Listing) error {
 	if err != nil || object.Machine == nil || object.Type != elf.ET_DYN && object.Type != elf.ET_EXEC || !s.mayHaveProbes(object.Object) {
 		return err
 	}
-	code, err := locate.NewCode(object, s.Options.Options)
+	code, err := locate.NewCode(object, s.Places)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,8 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -19,38 +18,17 @@ import (
 )
 
 // Describe lists the sites of an object: those of a plan that was made of the scan, or
-// nil, those of records that the object holds already, in any of the layouts, and those of
-// notes without records. The names of probe objects begin with prefix. omitted is what
-// notes leave out, or would, or nil if not asked for (patch.Plan.OmittedArgs).
-func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
-	var found describer
-	if scan.Machine != nil {
-		im, err := scan.Image()
-		if err != nil {
-			return err
-		}
-		found = describer{scan: scan, im: im, states: sitestate.New(im, im, 0, scan.Names)}
-	}
-	entries, err := found.earlier(layouts)
-	if err != nil {
-		return err
-	}
-	if scan.Machine != nil {
-		m.Machine = scan.Machine.Traits().Name
-	}
+// nil, and those that an earlier conversion, the headers of provider files or `dtrace -G` have left.
+// omitted is what notes leave out, or would, or nil if not asked for (patch.Plan.OmittedArgs).
+func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, opts sites.Options) error {
 	if plan != nil {
 		m.plan(plan, omitted)
 	}
-	for _, find := range []func() ([]Site, error){
-		func() ([]Site, error) { return found.recorded(prefix, entries) },
-		func() ([]Site, error) { return found.withNotesOnly(m.Sites) },
-		func() ([]Site, error) { return dofEdits(scan.Object, scan.Machine) },
-	} {
-		sites, err := find()
-		if err != nil {
+	if scan.Machine != nil {
+		m.Machine = scan.Machine.Traits().Name
+		if err := m.existing(scan, opts); err != nil {
 			return err
 		}
-		m.Sites = append(m.Sites, sites...)
 	}
 	if len(m.Sites) == 0 {
 		return nil
@@ -69,11 +47,50 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 	return nil
 }
 
-// describer describes the sites that an object has without a conversion; none for a machine that is not known.
-type describer struct {
-	scan   *patch.Scan
-	im     image.Image // nil for a machine that is not known
-	states *sitestate.Reader
+// existing adds the sites that call no stub any more. Notes that cannot be read name none; check finds them.
+func (m *Object) existing(scan *patch.Scan, opts sites.Options) error {
+	im, err := scan.Image()
+	if err != nil {
+		return err
+	}
+	space := sites.New(scan.Object, im, im, 0, opts)
+	if err := space.Read(); err != nil {
+		return err
+	}
+	if len(space.Faults.Records) > 0 {
+		return space.Faults.Records[0]
+	}
+	if len(space.Sites) == 0 {
+		return nil
+	}
+	planned := make(map[image.Addr]*Site, len(m.Sites))
+	for i := range m.Sites {
+		planned[m.Sites[i].recorded()] = &m.Sites[i]
+	}
+	var anchored map[int]bool
+	if len(space.HasRecords) > 0 {
+		if anchored, err = linkerset.AnchoredSections(scan.Object, scan.Machine); err != nil {
+			return err
+		}
+	}
+	found := make([]Site, 0, len(space.Sites))
+	for i := range space.Sites {
+		e := &space.Sites[i]
+		if site := planned[e.Site]; site != nil && e.Source == sites.FromNote {
+			site.HasNote = site.HasNote || site.Record != nil
+			continue
+		}
+		site, err := disabled(space, e)
+		if err != nil {
+			return err
+		}
+		if e.Source == sites.FromEdit || e.Source == sites.FromRecord && anchored[e.Record.Section] {
+			site.Relocation = scan.Machine.RelocName(scan.Machine.Traits().None)
+		}
+		found = append(found, site)
+	}
+	m.Sites = append(m.Sites, found...)
+	return nil
 }
 
 // plan lists the sites of a plan.
@@ -102,7 +119,7 @@ func (m *Site) findFunction(functions *resolve.Table) {
 
 func planned(p *patch.Plan, s *patch.Site) Site {
 	m := Site{
-		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.Describe(s.Stub.Kind, s.Change.Site.Form), State: Live,
+		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.Describe(s.Stub.Kind, s.Change.Site.Form), State: sites.Live,
 		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
 	}
 	if !p.Options.NoRecords && p.Scan.Machine != nil {
@@ -114,132 +131,39 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 
 func refused(p *patch.Plan, r *patch.Refusal) Site {
 	return Site{
-		text: r.Relocs.Target, Offset: r.Reloc.Offset, Kind: arch.Describe(r.Stub.Kind, arch.Call), State: Refused,
+		text: r.Relocs.Target, Offset: r.Reloc.Offset, Kind: arch.Describe(r.Stub.Kind, arch.Call), State: sites.Refused,
 		Probe: r.Stub.ID, Relocation: p.RelocName(r.Reloc.Type), Refused: r.Err.Error(),
 	}
 }
 
-// earlier reads the records of an earlier conversion.
-func (d *describer) earlier(layouts []linkerset.Layout) (records []linkerset.Entry, err error) {
-	for _, l := range layouts {
-		if d.im == nil {
-			break
-		}
-		entries, faults, err := l.Read(d.im)
-		if err != nil {
-			return nil, err
-		}
-		if len(faults) > 0 {
-			return nil, faults[0]
-		}
-		records = append(records, entries...)
-	}
-	linkerset.Sort(records)
-	return records, nil
-}
-
-// recorded describes the sites of records that an object holds already.
-func (d *describer) recorded(prefix string, entries []linkerset.Entry) ([]Site, error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	anchored, err := linkerset.AnchoredSections(d.scan.Object, d.scan.Machine)
+// disabled describes a site that calls no stub any more.
+func disabled(space *sites.Space, e *sites.Site) (m Site, err error) {
+	code, err := space.Code(e)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	probes, sites := linkerset.NewProbes(d.im, prefix), make([]Site, len(entries))
-	for i := range entries {
-		e := &entries[i]
-		if sites[i], err = d.disabled(probes, e); err != nil {
-			return nil, err
-		}
-		if anchored[e.Record.Section] {
-			sites[i].Relocation = d.scan.Machine.RelocName(d.scan.Machine.Traits().None)
-		}
-	}
-	return sites, nil
-}
-
-// disabled describes the site of a record.
-func (d *describer) disabled(probes *linkerset.Probes, e *linkerset.Entry) (Site, error) {
-	symbol, err := probes.Symbol(e.Probe)
+	probe, err := space.Probe(e)
+	m = Site{text: e.Site.Section, Offset: e.Site.Offset, Kind: code.Kind, State: code.State, Probe: probe.ID}
 	if err != nil {
-		return Site{}, err
+		return m, err
 	}
-	probe, err := probes.Lookup(e.Probe)
-	if err != nil {
-		return Site{}, err
+	switch e.Source {
+	case sites.FromNote:
+		m.Probe, m.Note = e.Note.ID(), &Note{Provider: e.Note.Provider, Name: e.Note.Name}
+		if !e.Note.Semaphore.Null() {
+			m.Note.Semaphore, err = stapnotes.SemaphoreName(space.File, e.Note.Semaphore)
+		}
+		return m, err
+	case sites.FromRecord:
+		m.HasNote, m.Record = e.Note != nil, &Record{Section: space.Object.Sections[e.Record.Section].Name, Offset: e.Site.Offset}
+		m.Record.Probe, err = space.Probes.Symbol(e.Entry.Probe)
+	case sites.FromEdit:
+		m.DOF = &DOF{e.Edit.Alias, e.Site.Offset}
 	}
-	m := Site{
-		text: e.Site.Section, Offset: e.Site.Offset, Kind: arch.Describe(e.Kind, arch.Call), State: Unknown, Probe: probe.ID,
-		Record: &Record{d.scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
+	if code.Form.Code != nil {
+		m.Offset, m.New = code.Form.Offset, bytes.Clone(code.Form.Code)
 	}
-	site, ok := d.scan.Machine.Disabled(sitestate.CodeAround(d.im, e.Site), e.Site.Offset, e.Kind)
-	if !ok {
-		return m, nil
-	}
-	m.Offset = site.Offset
-	m.Kind, m.New = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
-	err = m.setState(d.states.StateOf(e))
 	return m, err
-}
-
-// setState sets the state of a site that has no stub any more.
-func (m *Site) setState(found sitestate.Site, err error) error {
-	if found.State == sitestate.Disabled {
-		m.State = Disabled
-	}
-	return err
-}
-
-// dofEdits lists the sites that `dtrace -G` has disabled in an object.
-func dofEdits(o *elfreloc.Object, m arch.Machine) ([]Site, error) {
-	edits, _, err := patch.DOFEdits(o)
-	sites := make([]Site, len(edits))
-	for i := range edits {
-		e := &edits[i]
-		sites[i] = Site{
-			text: e.Section, Offset: e.Site.Offset, Kind: arch.Describe(e.Stub.Kind, e.Site.Form), State: Disabled,
-			Probe: e.Stub.ID, Relocation: m.RelocName(m.Traits().None), New: e.Site.Code, DOF: &DOF{e.Alias, e.Record},
-		}
-	}
-	return sites, err
-}
-
-// withNotesOnly describes the sites that have notes and no records, as the headers of provider files make
-// them. It sets HasNote of the recordedSites that have a note.
-// Notes that cannot be read name none; check finds them.
-func (d *describer) withNotesOnly(recordedSites []Site) ([]Site, error) {
-	isNotes := func(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
-	if d.im == nil || !slices.ContainsFunc(d.scan.Object.Sections, isNotes) {
-		return nil, nil
-	}
-	notes, _, err := stapnotes.Read(d.scan.Object, d.im)
-	if err != nil {
-		return nil, nil
-	}
-	siteAt := make(map[image.Addr]*Site, len(recordedSites))
-	for i := range recordedSites {
-		siteAt[recordedSites[i].recorded()] = &recordedSites[i]
-	}
-	var sites []Site
-	for i := range notes {
-		n := &notes[i]
-		if n.Site.Undefined || !d.im.Executable(n.Site.Addr) {
-			continue
-		}
-		if site := siteAt[n.Site.Addr]; site != nil {
-			site.HasNote = site.HasNote || site.Record != nil
-			continue
-		}
-		siteAt[n.Site.Addr] = &Site{} // for other notes of it
-		site, err := d.ofNote(n)
-		if err != nil {
-			return nil, err
-		}
-		sites = append(sites, site)
-	}
-	return sites, nil
 }
 
 // recorded returns the place of the instruction that the record of a site names, or will
@@ -250,21 +174,6 @@ func (m *Site) recorded() image.Addr {
 		at.Offset = m.Record.Offset
 	}
 	return at
-}
-
-// ofNote describes the site of a note.
-func (d *describer) ofNote(n *stapnotes.Note) (m Site, err error) {
-	m = Site{
-		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
-		Probe: n.ID(), Note: &Note{Provider: n.Provider, Name: n.Name},
-	}
-	if !n.Semaphore.Null() {
-		if m.Note.Semaphore, err = stapnotes.SemaphoreName(d.im, n.Semaphore); err != nil {
-			return m, err
-		}
-	}
-	err = m.setState(d.states.StateOfNote(n.Site.Addr))
-	return m, err
 }
 
 // Inspection is what there is to show of an object.
@@ -293,7 +202,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 			return nil, err
 		}
 	}
-	if err := m.Describe(scan, plan, omitted, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
+	if err := m.Describe(scan, plan, omitted, sites.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: opts.Layout.Candidates()}); err != nil {
 		return nil, err
 	}
 	if plan != nil {

@@ -46,8 +46,8 @@ type Site struct {
 	FunctionSize   uint64  `json:"function_size,omitempty"`
 	SourceFile     string  `json:"source_file,omitempty"` // of a local function
 	Kind           string  `json:"kind"`                  // as arch.Describe tells it
-	State          string  `json:"state"`
-	Probe          string  `json:"probe"` // its id
+	State          string  `json:"state"`                 // as package sites has it
+	Probe          string  `json:"probe"`                 // its id
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
 	Note           *Note   `json:"note,omitempty"`  // of a site without a record
@@ -61,14 +61,6 @@ type Site struct {
 
 	text int // index of Section
 }
-
-// The states of a site.
-const (
-	Live     = "live"     // still calls the stub
-	Disabled = "disabled" // converted earlier
-	Refused  = "refused"  // cannot be converted
-	Unknown  = "unknown"  // recorded, but with bytes that are not a disabled form
-)
 
 // Record is what the record of a site says, or will say.
 type Record struct {

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
@@ -54,24 +55,24 @@ func written(t *testing.T, all []*manifest.Object) []byte {
 func TestWriter(t *testing.T) {
 	tools.Long(t)
 	all := described(t)
-	sites, code, records, functions, sources, refused := 0, 0, 0, 0, 0, 0
+	total, code, records, functions, sources, refused := 0, 0, 0, 0, 0, 0
 	count := func(n *int, yes bool) {
 		if yes {
 			*n++
 		}
 	}
 	for _, o := range all {
-		sites += len(o.Sites)
+		total += len(o.Sites)
 		for i := range o.Sites {
 			s := &o.Sites[i]
 			count(&code, len(s.Old) > 0 && len(s.New) == len(s.Old))
 			count(&records, s.Record != nil)
 			count(&functions, s.Function != "")
 			count(&sources, s.Source != "")
-			count(&refused, s.State == manifest.Refused && s.Refused != "")
+			count(&refused, s.State == sites.Refused && s.Refused != "")
 		}
 	}
-	for what, n := range map[string]int{"site": sites, "code": code, "record": records, "function": functions, "source": sources, "refusal": refused} {
+	for what, n := range map[string]int{"site": total, "code": code, "record": records, "function": functions, "source": sources, "refusal": refused} {
 		if n == 0 {
 			t.Errorf("no object has a %s", what)
 		}

@@ -1,6 +1,7 @@
-// Package sitestate tells what is at the site of a record: a disabled form, or
-// what was there before it was converted, or what a tracer has put there.
-package sitestate
+package sites
+
+// What is at a site: a disabled form, or what was there before it was converted, or what a
+// tracer has put there.
 
 import (
 	"bytes"
@@ -20,126 +21,120 @@ import (
 
 // The states of a site.
 const (
-	Live     = "live"     // a call or a jump
+	Live     = "live"     // a call or a jump of a stub, or a marked NOP
 	Disabled = "disabled" // a disabled form
 	Armed    = "armed"    // a breakpoint; or in memory, a call where the file has a disabled form
+	Refused  = "refused"  // a reference to a stub that cannot be converted
 	Unknown  = "unknown"  // something else, or what nothing tells from a disabled form
 )
 
-// Site is what is at the site of a record.
-type Site struct {
+// Code is what is at a site.
+type Code struct {
 	Kind  string // as arch.Describe names it
 	State string
+	// Form is the disabled form, of the file if the site is armed in memory. Without any, its Code is empty.
+	Form arch.Site
 	// To is the place that the site goes to, as Image.Place shows it, where nothing tells
 	// whether that is a stub; "" for others.
 	To string
 }
 
 // Unexplained says why the state of a site is Unknown. code is what is there.
-func (s *Site) Unexplained(code []byte) string {
-	if s.To != "" {
-		return fmt.Sprintf("holds % x, which goes to %s: neither a symbol nor code tells whether that is a stub", code, s.To)
+func (c *Code) Unexplained(code []byte) string {
+	if c.To != "" {
+		return fmt.Sprintf("holds % x, which goes to %s: neither a symbol nor code tells whether that is a stub", code, c.To)
 	}
 	return fmt.Sprintf("holds % x: no disabled form, no call and no breakpoint", code)
-}
-
-// Reader tells the states of the sites of an image or an object, and the semaphores of its
-// is-enabled tests. It serves one goroutine at a time.
-type Reader struct {
-	memory image.Image // what records are read from
-	file   image.Image // the same code as it was linked
-	base   uint64      // how far above that the loader has put it
-	names  patch.Names
-	object *image.Object // the file, if it is relocatable
-}
-
-// New makes a Reader. memory is what records are read from: the image of the file, or a
-// process. file holds the same code as it was linked, at base bytes below. names are those of stubs.
-func New(file, memory image.Image, base uint64, names patch.Names) *Reader {
-	object, _ := file.(*image.Object)
-	return &Reader{memory: memory, file: file, base: base, names: names, object: object}
 }
 
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
 type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
-// StateOf returns what is at the site of a record. The form of a site that is armed in memory is
-// that of the file. An error is of the file's relocations or symbols.
-func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
-	if e.Layout.Format == linkerset.Tracepoints {
-		return ofTracepoint(e, r.memory), nil
+// Code returns what is at a site. The form of a site that is armed in memory is that of the file. An
+// error is of the file's relocations or symbols.
+func (s *Space) Code(site *Site) (Code, error) {
+	m := s.File.Machine()
+	switch {
+	case site.Source == FromNote:
+		return s.lookup(site, s.disabledByHeader)
+	case site.Source == FromDOF:
+		if m, ok := m.(arch.DOFMachine); ok {
+			return s.lookup(site, m.RecordedDOF)
+		}
+	case site.Source == FromEdit:
+		return Code{Kind: arch.Describe(site.Kind, site.Edit.Site.Form), State: Disabled, Form: site.Edit.Site}, nil
+	case site.Layout.Format == linkerset.Tracepoints:
+		return s.tracepoint(site), nil
 	}
-	return r.lookup(e, r.file.Machine().Disabled)
+	return s.lookup(site, m.Disabled)
 }
 
-// StateOfDOF is StateOf for a site in DTrace's object format.
-func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
-	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
-		return r.lookup(e, m.RecordedDOF)
+// disabledByHeader is a disabledForm of probe calls that only a note describes. Headers of user
+// space put a NOP there, which need not be a disabled form.
+func (s *Space) disabledByHeader(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
+	m := s.File.Machine()
+	if code := codeAt(t, at, m.Traits().Nops); code != nil {
+		return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
 	}
-	return r.StateOf(e)
+	return m.Disabled(t, at, kind)
 }
 
-// ofTracepoint is StateOf for a site that FreeBSD's kernel has marked itself: nops of the
+// tracepoint is Code for a site that FreeBSD's kernel has marked itself: nops of the
 // shortest form, or a jump that it has written over them.
-func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
-	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
+func (s *Space) tracepoint(site *Site) Code {
+	const kind = "tracepoint"
+	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
 	_, disabled := m.Disabled(text, at, arch.Probe)
 	_, jumps := m.Branch(text, at)
 	switch {
 	case jumps:
-		return Site{Kind: tracepoint, State: Armed}
+		return Code{Kind: kind, State: Armed}
 	case disabled, codeAt(text, at, m.Traits().Nops) != nil:
-		return Site{Kind: tracepoint, State: Disabled}
+		return Code{Kind: kind, State: Disabled}
 	case codeAt(text, at, m.Traits().Breakpoints) != nil:
-		return Site{Kind: tracepoint, State: Armed}
+		return Code{Kind: kind, State: Armed}
 	}
-	return Site{Kind: tracepoint, State: Unknown}
+	return Code{Kind: kind, State: Unknown}
 }
 
-// tracepoint is the kind of what FreeBSD's kernel has marked.
-const tracepoint = "tracepoint"
-
-// lookup is StateOf, with what knows the disabled forms.
-func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
-	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
-	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
-	linked, hasForm := r.linked(e, disabled)
+// lookup is Code, with what knows the disabled forms.
+func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
+	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
+	linked, hasForm := s.linked(site, disabled)
+	if !hasForm {
+		linked = arch.Site{}
+	}
+	armed := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
 	if hasForm {
-		if state := r.optimised(e, text); state != Unknown {
-			return Site{Kind: arch.Describe(e.Kind, linked.Form), State: state}, nil
+		if state := s.optimised(site, text); state != Unknown {
+			return Code{Kind: armed.Kind, State: state, Form: linked}, nil
 		}
 	}
-	if form, ok := disabled(text, at, e.Kind); ok {
-		s.Kind = arch.Describe(e.Kind, form.Form)
-		var err error
-		if s.State, s.To, err = r.stateOf(r.memory, text, e, form); err != nil || s.State == Disabled {
-			return s, err
+	if form, ok := disabled(text, at, site.Kind); ok {
+		state, to, err := s.stateOf(s.Memory, text, site, form)
+		if err == nil && state != Disabled && hasForm && !bytes.Equal(linked.Code, form.Code) {
+			return armed, nil
 		}
-		if hasForm && !bytes.Equal(linked.Code, form.Code) {
-			return Site{Kind: arch.Describe(e.Kind, linked.Form), State: Armed}, nil
-		}
-		return s, nil
-	}
-	if hasForm {
-		s.Kind = arch.Describe(e.Kind, linked.Form)
+		return Code{Kind: arch.Describe(site.Kind, form.Form), State: state, To: to, Form: form}, err
 	}
 	switch live := m.Live(text, at); {
 	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm:
-		s.State = Armed
+		return armed, nil
 	case live:
-		s.State = Live
+		armed.State = Live
+	default:
+		armed.State = Unknown
 	}
-	return s, nil
+	return armed, nil
 }
 
 // optimised returns the state of a site that a kernel may arm behind its first byte; Unknown for
 // others.
-func (r *Reader) optimised(e *linkerset.Entry, text arch.Text) string {
-	second, at := r.memory.Machine().Traits().Second, e.Site.Offset
-	file := CodeAround(r.file, r.inFile(e.Site))
+func (s *Space) optimised(site *Site, text arch.Text) string {
+	second, at := s.Memory.Machine().Traits().Second, site.Site.Offset
+	file := CodeAround(s.File, s.inFile(site.Site))
 	switch {
-	case codeAt(file, at-r.base, second.Nops) == nil:
+	case codeAt(file, at-s.Base, second.Nops) == nil:
 		return Unknown
 	case codeAt(text, at, second.Armed) != nil:
 		return Armed
@@ -160,26 +155,14 @@ func codeAt(text arch.Text, at uint64, codes [][]byte) []byte {
 }
 
 // inFile returns where the file has a site of memory.
-func (r *Reader) inFile(site image.Addr) image.Addr {
-	return image.Addr{Section: site.Section, Offset: site.Offset - r.base}
+func (s *Space) inFile(site image.Addr) image.Addr {
+	return image.Addr{Section: site.Section, Offset: site.Offset - s.Base}
 }
 
 // linked returns the disabled form that the file has of a site in memory.
-func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, bool) {
-	at := r.inFile(e.Site)
-	return disabled(CodeAround(r.file, at), at.Offset, e.Kind)
-}
-
-// StateOfNote is StateOf for the site of a probe call that only a note describes. Headers of user
-// space put a NOP there, which need not be a disabled form.
-func (r *Reader) StateOfNote(at image.Addr) (Site, error) {
-	m := r.file.Machine()
-	return r.lookup(&linkerset.Entry{Kind: arch.Probe, Site: at}, func(t arch.Text, at uint64, kind arch.Kind) (arch.Site, bool) {
-		if code := codeAt(t, at, m.Traits().Nops); code != nil {
-			return arch.Site{Offset: at, Form: arch.Call, Code: code}, true
-		}
-		return m.Disabled(t, at, kind)
-	})
+func (s *Space) linked(site *Site, disabled disabledForm) (arch.Site, bool) {
+	at := s.inFile(site.Site)
+	return disabled(CodeAround(s.File, at), at.Offset, site.Kind)
 }
 
 // shownBytes is how many bytes messages show of a site.
@@ -246,24 +229,35 @@ func Unconverted(o *elfreloc.Object) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// Semaphore follows an is-enabled site to the semaphore that it loads, or that the
-// helper loads to which it goes. ok is false where there is none.
-func (r *Reader) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, err error) {
-	if e.Kind != arch.Enabled {
+// Semaphore returns the semaphore of a site, as memory has it: the one that a call's note names, or that an
+// is-enabled test loads. ok is false if there is none.
+func (s *Space) Semaphore(site *Site) (semaphore image.Ref, ok bool, err error) {
+	switch {
+	case site.Kind == arch.Enabled:
+		return s.loadedSemaphore(site)
+	case site.Note == nil || site.Note.Semaphore.Null():
 		return image.Ref{}, false, nil
 	}
-	if e.Site.Section != 0 {
-		return r.relocatedSemaphore(e.Site)
+	semaphore = site.Note.Semaphore
+	semaphore.Addr = semaphore.Addr.Add(s.Base)
+	return semaphore, true, nil
+}
+
+// loadedSemaphore follows an is-enabled site to the semaphore that it loads, or that the
+// helper loads to which it goes.
+func (s *Space) loadedSemaphore(site *Site) (semaphore image.Ref, ok bool, err error) {
+	if site.Site.Section != 0 {
+		return s.relocatedSemaphore(site.Site)
 	}
-	m, at := r.memory.Machine(), e.Site.Offset
-	text := branchOrLoad(r.memory, e.Site)
+	m, at := s.Memory.Machine(), site.Site.Offset
+	text := branchOrLoad(s.Memory, site.Site)
 	addr, ok := m.LoadedSemaphore(text, at)
 	for range hops {
 		to, branches := m.Branch(text, at)
 		if ok || !branches {
 			break
 		}
-		text, at = branchOrLoad(r.memory, image.Addr{Offset: to}), to
+		text, at = branchOrLoad(s.Memory, image.Addr{Offset: to}), to
 		addr, ok = m.LoadedSemaphore(text, at)
 	}
 	return image.Ref{Addr: image.Addr{Offset: addr}}, ok, nil
@@ -276,28 +270,28 @@ func branchOrLoad(im image.Image, at image.Addr) arch.Text {
 }
 
 // relocatedSemaphore follows a site of an object, where relocations tell what code refers to.
-func (r *Reader) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok bool, err error) {
-	m := r.memory.Machine()
-	text := branchOrLoad(r.memory, site)
+func (s *Space) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok bool, err error) {
+	m := s.Memory.Machine()
+	text := branchOrLoad(s.Memory, site)
 	if _, loads := m.LoadedSemaphore(text, site.Offset); loads {
-		return r.target(site)
+		return s.target(site)
 	}
 	if _, branches := m.Branch(text, site.Offset); !branches {
 		return image.Ref{}, false, nil
 	}
-	helper, ok, err := r.target(site)
-	if err != nil || !ok || helper.Undefined || !r.memory.Executable(helper.Addr) {
+	helper, ok, err := s.target(site)
+	if err != nil || !ok || helper.Undefined || !s.Memory.Executable(helper.Addr) {
 		return image.Ref{}, false, err
 	}
-	if _, loads := m.LoadedSemaphore(branchOrLoad(r.memory, helper.Addr), helper.Offset); !loads {
+	if _, loads := m.LoadedSemaphore(branchOrLoad(s.Memory, helper.Addr), helper.Offset); !loads {
 		return image.Ref{}, false, nil
 	}
-	return r.target(helper.Addr)
+	return s.target(helper.Addr)
 }
 
 // relocation returns the first relocation of so many bytes of code in an object, nil if there is none.
-func (r *Reader) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
-	fields, err := r.object.Relocations(at.Section)
+func (s *Space) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
+	fields, err := s.relocatable.Relocations(at.Section)
 	if err != nil {
 		return nil, err
 	}
@@ -309,14 +303,14 @@ func (r *Reader) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, e
 }
 
 // symbol returns the symbol that a relocation names; of a section, it has no name.
-func (r *Reader) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
-	syms, err := r.object.Object().Symbols()
+func (s *Space) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
+	syms, err := s.relocatable.Object().Symbols()
 	if err != nil || rel.Sym == 0 {
 		return image.Ref{Undefined: true}, err
 	}
-	s := syms.At(int(rel.Sym))
-	ref := image.Ref{Addr: image.Addr{Section: max(s.Section, 0), Offset: s.Value}, Symbol: s.Name, Undefined: s.Section <= 0}
-	if s.Type == elf.STT_SECTION {
+	sym := syms.At(int(rel.Sym))
+	ref := image.Ref{Addr: image.Addr{Section: max(sym.Section, 0), Offset: sym.Value}, Symbol: sym.Name, Undefined: sym.Section <= 0}
+	if sym.Type == elf.STT_SECTION {
 		ref.Symbol = ""
 	}
 	return ref, nil
@@ -325,12 +319,12 @@ func (r *Reader) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
 // target returns the symbol that the first relocation of some code names: an
 // instruction's, where it begins, or that of one behind a landing pad. Conversions name
 // what they refer to.
-func (r *Reader) target(at image.Addr) (image.Ref, bool, error) {
-	sizes := &r.memory.Machine().Traits().Sizes
-	rel, err := r.relocation(at, max(sizes.Load, sizes.Site))
+func (s *Space) target(at image.Addr) (image.Ref, bool, error) {
+	sizes := &s.Memory.Machine().Traits().Sizes
+	rel, err := s.relocation(at, max(sizes.Load, sizes.Site))
 	if rel == nil || err != nil {
 		return image.Ref{}, false, err
 	}
-	ref, err := r.symbol(rel)
+	ref, err := s.symbol(rel)
 	return ref, err == nil && ref.Symbol != "", err
 }

@@ -1,4 +1,4 @@
-package sitestate_test
+package sites_test
 
 import (
 	"fmt"
@@ -7,8 +7,9 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -17,6 +18,8 @@ import (
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
+
+var options = sites.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
 
 // A breakpoint over the first bytes of a site arms it, whatever its form and length, and the kind of
 // the site is that of the file.
@@ -40,14 +43,15 @@ func TestBreakpointsOverForms(t *testing.T) {
 			}
 			o := objects.Open(t, copied)
 			memory := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
-			before := sitestate.New(file, file, 0, patch.DefaultNames())
-			armed := sitestate.New(file, memory, 0, patch.DefaultNames())
+			before := sites.New(object, file, file, 0, options)
+			armed := sites.New(object, file, memory, 0, options)
 			for i := range entries {
-				want, got := expect.Value(before.StateOf(&entries[i]))(t), expect.Value(armed.StateOf(&entries[i]))(t)
-				if want.State == sitestate.Disabled && (got.State != sitestate.Armed || got.Kind != want.Kind) {
+				site := &sites.Site{Entry: entries[i]}
+				want, got := expect.Value(before.Code(site))(t), expect.Value(armed.Code(site))(t)
+				if want.State == sites.Disabled && (got.State != sites.Armed || got.Kind != want.Kind) {
 					t.Errorf("%s: %s: got %+v, before the breakpoint %+v", f.Name, file.Place(entries[i].Site), got, want)
 				}
-				if want.State == sitestate.Disabled {
+				if want.State == sites.Disabled {
 					kinds[file.Machine().Traits().Name+" "+want.Kind]++
 				}
 			}
@@ -60,26 +64,25 @@ func TestBreakpointsOverForms(t *testing.T) {
 
 // What Linux 7.3 puts over the NOP of headers: a breakpoint, a call, and what is left of that.
 func TestSitesOfHeaders(t *testing.T) {
-	open := func(code string) image.Image {
+	open := func(code string) (*elfreloc.Object, image.Image) {
 		sites := ".macro site bytes:vararg\n9: .byte \\bytes\nrecord hit\n.endm\nsite " + code
-		_, im := openFile(t, assemble(t, toolchains.AMD64, fmt.Sprintf(thunked, sites, "__x86_return_thunk", "ret")))
-		return im
+		return openFile(t, assemble(t, toolchains.AMD64, fmt.Sprintf(thunked, sites, "__x86_return_thunk", "ret")))
 	}
-	file := open("0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
+	object, file := open("0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
 	entries, _, err := linkerset.Layout{}.Read(file)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
 	for _, c := range []struct{ code, want string }{
-		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Disabled},
-		{"0xcc, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Armed},
-		{"0x90, 0xcc, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Armed},
-		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Armed},
-		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Disabled},
-		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x88, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Unknown},
+		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sites.Disabled},
+		{"0xcc, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sites.Armed},
+		{"0x90, 0xcc, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sites.Armed},
+		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8, 5, 0xcf, 0xff, 0xff", sites.Armed},
+		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0xe8, 5, 0xcf, 0xff, 0xff", sites.Disabled},
+		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x88, 0xe8, 5, 0xcf, 0xff, 0xff", sites.Unknown},
 	} {
-		memory := open(c.code)
-		got := expect.Value(sitestate.New(file, memory, 0, patch.DefaultNames()).StateOf(&entries[0]))(t)
-		expect.Equal(t, sitestate.Site{Kind: arch.Describe(arch.Probe, arch.Call), State: c.want}, got, "%s", c.code)
+		_, memory := open(c.code)
+		got := expect.Value(sites.New(object, file, memory, 0, options).Code(&sites.Site{Entry: entries[0]}))(t)
+		expect.Equal(t, [2]string{arch.Describe(arch.Probe, arch.Call), c.want}, [2]string{got.Kind, got.State}, "%s", c.code)
 	}
 }

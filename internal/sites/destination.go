@@ -1,4 +1,4 @@
-package sitestate
+package sites
 
 // Some disabled forms go elsewhere: to the return thunk, or to a helper. Their bytes are
 // those of a call or a jump to a stub, so where they go tells what they are: by the names
@@ -12,7 +12,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -21,23 +20,23 @@ const hops = 2
 
 // stateOf tells a call or a jump that is live from a disabled form that calls or jumps too.
 // to is the place that the site goes to where the state is Unknown.
-func (r *Reader) stateOf(im image.Image, text arch.Text, e *linkerset.Entry, form arch.Site) (state, to string, err error) {
+func (s *Space) stateOf(im image.Image, text arch.Text, site *Site, form arch.Site) (state, to string, err error) {
 	m := im.Machine()
 	isForm := func(nop []byte) bool { return bytes.Equal(nop, form.Code) }
 	// A NOP of Thumb and the two bytes behind it may be what is a branch in A32.
-	if _, ok := m.Branch(text, e.Site.Offset); !ok || slices.ContainsFunc(m.Traits().Nops, isForm) {
+	if _, ok := m.Branch(text, site.Site.Offset); !ok || slices.ContainsFunc(m.Traits().Nops, isForm) {
 		return Disabled, "", nil
 	}
-	first, ok, err := r.destination(im, text, e.Site, uint64(len(form.Code)))
+	first, ok, err := s.destination(im, text, site.Site, uint64(len(form.Code)))
 	for at, hop := first, 0; ok && err == nil && hop < hops; hop++ {
-		if state, err = r.meaning(im, e.Kind, at); err != nil || state != Unknown {
+		if state, err = s.meaning(im, site.Kind, at); err != nil || state != Unknown {
 			return state, "", err
 		}
-		if at.Undefined || e.Kind == arch.Probe { // whose linkers put nothing between
+		if at.Undefined || site.Kind == arch.Probe { // whose linkers put nothing between
 			break
 		}
 		text := branchOrLoad(im, at.Addr)
-		at, ok, err = r.destination(im, text, at.Addr, uint64(len(text.Code)))
+		at, ok, err = s.destination(im, text, at.Addr, uint64(len(text.Code)))
 	}
 	return Unknown, displayName(im, first), err
 }
@@ -51,18 +50,18 @@ func displayName(im image.Image, to image.Ref) string {
 
 // destination returns where a branch goes, whose code is of some bytes at most. ok is
 // false where there is none.
-func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size uint64) (ref image.Ref, ok bool, err error) {
+func (s *Space) destination(im image.Image, text arch.Text, at image.Addr, size uint64) (ref image.Ref, ok bool, err error) {
 	to, ok := im.Machine().Branch(text, at.Offset)
 	if !ok {
 		return image.Ref{}, false, nil
 	}
 	if at.Section != 0 {
-		field, err := r.relocation(at, size)
+		field, err := s.relocation(at, size)
 		if err != nil {
 			return image.Ref{}, false, err
 		}
 		if field != nil {
-			ref, err := r.symbol(field)
+			ref, err := s.symbol(field)
 			// Without what the relocation adds, the branch goes to some place by its field.
 			ref.Offset = (ref.Offset + uint64(field.Addend) + to - field.Offset) &^ im.Machine().Traits().Mode
 			return ref, err == nil, err
@@ -73,7 +72,7 @@ func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size
 
 // meaning returns what a site of a kind is that goes to some place: Live where that is a
 // stub, Disabled where it is what conversions make such sites go to.
-func (r *Reader) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, error) {
+func (s *Space) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, error) {
 	m := im.Machine()
 	names := []string{to.Symbol}
 	if !to.Undefined {
@@ -90,7 +89,7 @@ func (r *Reader) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, 
 		isOurs = patch.IsHelper
 	}
 	switch {
-	case slices.ContainsFunc(names, r.isStub):
+	case slices.ContainsFunc(names, s.isStub):
 		return Live, nil
 	case slices.ContainsFunc(names, isOurs):
 		return Disabled, nil
@@ -103,8 +102,8 @@ func (r *Reader) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, 
 
 // isStub reports whether a name is a stub's, or that which mold gives to the entry of one in
 // the procedure linkage table.
-func (r *Reader) isStub(name string) bool {
-	return r.names.IsStub(strings.TrimSuffix(strings.TrimSuffix(name, "$plt"), "$thunk"))
+func (s *Space) isStub(name string) bool {
+	return s.Names.IsStub(strings.TrimSuffix(strings.TrimSuffix(name, "$plt"), "$thunk"))
 }
 
 // isThunk reports whether the return thunk is at an address, as gcc makes it.

@@ -1,4 +1,4 @@
-package sitestate_test
+package sites_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/sites"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -83,19 +83,19 @@ func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 		return strings.NewReplacer("loads", prefix+"app___l", "sets", prefix+"app___s").Replace(stubs)
 	}
 	all := []liveCase{
-		{"helpers", fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark), sitestate.Disabled, sitestate.Disabled, sitestate.Disabled},
-		{"stubs", called("__dtrace_isenabled_"), sitestate.Live, sitestate.Unknown, sitestate.Unknown},
-		{"custom stubs", called("custom_enabled_"), sitestate.Unknown, sitestate.Live, sitestate.Unknown},
+		{"helpers", fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark), sites.Disabled, sites.Disabled, sites.Disabled},
+		{"stubs", called("__dtrace_isenabled_"), sites.Live, sites.Unknown, sites.Unknown},
+		{"custom stubs", called("custom_enabled_"), sites.Unknown, sites.Live, sites.Unknown},
 	}
 	if r, ok := returns[m]; ok {
 		jumps := func(to, code string) string { return fmt.Sprintf(thunked, fmt.Sprintf(r.sites, to), to, code) }
 		thunk := machineOf(t, m).Traits().ReturnThunk.Symbol
 		all = append(all,
-			liveCase{"thunk", jumps(thunk, r.thunk), sitestate.Disabled, sitestate.Disabled, sitestate.Disabled},
-			liveCase{"another thunk", jumps(thunk, r.stub), sitestate.Disabled, sitestate.Disabled, sitestate.Unknown},
-			liveCase{"tail calls", jumps("__dtrace_probe_app___hit", r.stub), sitestate.Live, sitestate.Unknown, sitestate.Unknown},
-			liveCase{"custom tail calls", jumps("custom_app___hit", r.stub), sitestate.Unknown, sitestate.Live, sitestate.Unknown},
-			liveCase{"others", jumps("elsewhere", r.stub), sitestate.Unknown, sitestate.Unknown, sitestate.Unknown},
+			liveCase{"thunk", jumps(thunk, r.thunk), sites.Disabled, sites.Disabled, sites.Disabled},
+			liveCase{"another thunk", jumps(thunk, r.stub), sites.Disabled, sites.Disabled, sites.Unknown},
+			liveCase{"tail calls", jumps("__dtrace_probe_app___hit", r.stub), sites.Live, sites.Unknown, sites.Unknown},
+			liveCase{"custom tail calls", jumps("custom_app___hit", r.stub), sites.Unknown, sites.Live, sites.Unknown},
+			liveCase{"others", jumps("elsewhere", r.stub), sites.Unknown, sites.Unknown, sites.Unknown},
 		)
 	}
 	return all
@@ -134,21 +134,20 @@ func TestLiveTwins(t *testing.T) {
 // checkStates compares the states of the sites that go somewhere. The others are disabled.
 func checkStates(t *testing.T, name, path string, names patch.Names, want string) {
 	t.Helper()
-	_, im := openFile(t, path)
-	entries, faults, err := linkerset.Layout{}.Read(im)
-	if err != nil || len(faults) > 0 || len(entries) == 0 {
-		t.Fatal(name, path, entries, faults, err)
+	o, im := openFile(t, path)
+	space, going := sites.New(o, im, im, 0, sites.Options{Names: names, ProbePrefix: "sdt_", Layouts: []linkerset.Layout{{}}}), 0
+	if err := space.Read(); err != nil || len(space.Faults.Records) > 0 || len(space.Sites) == 0 {
+		t.Fatal(name, path, space.Sites, space.Faults, err)
 	}
-	r, going := sitestate.New(im, im, 0, names), 0
-	for i := range entries {
-		e := &entries[i]
-		got := expect.Value(r.StateOf(e))(t)
-		state := sitestate.Disabled
-		if _, ok := im.Machine().Branch(sitestate.CodeAround(im, e.Site), e.Site.Offset); ok {
+	for i := range space.Sites {
+		e := &space.Sites[i]
+		got := expect.Value(space.Code(e))(t)
+		state := sites.Disabled
+		if _, ok := im.Machine().Branch(sites.CodeAround(im, e.Site), e.Site.Offset); ok {
 			state = want
 			going++
 		}
-		if got.State != state || (got.To != "") != (state == sitestate.Unknown) || e.Kind == arch.Enabled != strings.HasPrefix(got.Kind, "isenabled") {
+		if got.State != state || (got.To != "") != (state == sites.Unknown) || e.Kind == arch.Enabled != strings.HasPrefix(got.Kind, "isenabled") {
 			t.Errorf("%s: %s: %s: got %+v, want %s", name, filepath.Base(path), im.Place(e.Site), got, state)
 		}
 	}

@@ -1,4 +1,4 @@
-package sitestate_test
+package sites_test
 
 import (
 	"path/filepath"
