@@ -6,7 +6,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
 
@@ -86,25 +86,25 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 // the declaration of the stub as the compiler has seen it. unsizedTypes names
 // the declared types of size 0. If nothing declares the arguments, any register may hold one: then
 // they are not complete.
-func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, unsizedTypes []string, complete bool) {
+func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []notes.ArgType, unsizedTypes []string, complete bool) {
 	m := k.plan.Scan.Machine
 	if len(probe.Args) > 0 {
 		for i, a := range probe.Args {
 			if a.Index != i {
 				return types, nil, false // one is missing, or there twice
 			}
-			types = append(types, stapsdt.ArgumentType(a.Native, m))
+			types = append(types, notes.ArgumentType(a.Native, m))
 		}
 		return types, nil, true
 	}
 	declared, _ := k.prototypes() // its fault is a warning of the notes
 	if prototypes, ok := declared[s.Name]; ok {
 		for _, p := range prototypes[0] { // units may disagree
-			types, unsizedTypes = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
+			types, unsizedTypes = append(types, notes.ArgType{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
 		}
 		return types, unsizedTypes, true
 	}
-	return stapsdt.Words(m), nil, false
+	return notes.WordTypes(m), nil, false
 }
 
 // omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose

@@ -10,8 +10,8 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/resolve"
 )
@@ -30,8 +30,8 @@ type fileChecker struct {
 	entries   []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
 	noteSites []*noteSite
-	noteAt    map[image.Addr]*stapnotes.Note // by what notes name
-	hasCalls  bool                           // of stubs, or records
+	noteAt    map[image.Addr]*notes.Note // by what notes name
+	hasCalls  bool                       // of stubs, or records
 	counted   map[counted]bool
 	calls     []probeCall // that are recorded, or still live
 

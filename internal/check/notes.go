@@ -11,9 +11,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -37,7 +36,7 @@ func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes checks the notes of a file, and collects the semaphores that they name.
 func (c *fileChecker) notes() {
-	notes, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
+	notes, faults, err := notes.Read(c.Object.Object, c.code.Image)
 	if c.fail(err) {
 		return
 	}
@@ -81,31 +80,31 @@ func (c *fileChecker) notes() {
 // noteSections finds an image that has lost one of the two sections that notes make. The base
 // is loaded, and the notes are not: tools that strip files tell them apart. Linkers other than GNU ld
 // collect the base, because only notes refer to it in others' macros; the notes then have 0 for its address.
-func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
+func (c *fileChecker) noteSections(siteNotes []notes.Note, broken bool) {
 	if c.relocatable() {
 		return
 	}
-	removedBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
-	collectedBase := func(n stapnotes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
-	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
-	case hasBase && len(notes) == 0 && !broken:
-		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
-	case !hasBase && slices.ContainsFunc(notes, removedBase):
-		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
-	case !hasBase && slices.ContainsFunc(notes, collectedBase):
-		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", stapsdt.BaseSection, stapsdt.BaseSymbol)
+	removedBase := func(n notes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	collectedBase := func(n notes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
+	switch hasBase := c.sectionNamed(notes.BaseSection) != nil; {
+	case hasBase && len(siteNotes) == 0 && !broken:
+		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", notes.BaseSection, notes.StapsdtSection)
+	case !hasBase && slices.ContainsFunc(siteNotes, removedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", notes.BaseSection)
+	case !hasBase && slices.ContainsFunc(siteNotes, collectedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", notes.BaseSection, notes.BaseSymbol)
 	case hasBase:
-		otherBase := func(n stapnotes.Note) bool { return n.Base != notes[0].Base }
-		if i := slices.IndexFunc(notes, otherBase); i > 0 {
-			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", stapsdt.BaseSection, notes[0].Base, notes[i].Base)
+		otherBase := func(n notes.Note) bool { return n.Base != siteNotes[0].Base }
+		if i := slices.IndexFunc(siteNotes, otherBase); i > 0 {
+			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", notes.BaseSection, siteNotes[0].Base, siteNotes[i].Base)
 		}
 	}
 }
 
 // hasLostNotes reports whether an image has lost all its notes, which noteSections reports. That sites and
 // guards have no notes is no finding of its own then.
-func (c *fileChecker) hasLostNotes(notes int) bool {
-	return notes == 0 && !c.relocatable() && c.sectionNamed(stapsdt.BaseSection) != nil && c.set.applies(MissingNote)
+func (c *fileChecker) hasLostNotes(count int) bool {
+	return count == 0 && !c.relocatable() && c.sectionNamed(notes.BaseSection) != nil && c.set.applies(MissingNote)
 }
 
 // Whether images have notes for their records.
@@ -116,7 +115,7 @@ const (
 
 // noteTraits notes whether an image has notes for its records, and finds objects for a Linux kernel
 // with notes.
-func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
+func (c *fileChecker) noteTraits(notes []notes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
@@ -139,7 +138,7 @@ func withoutFile(fault error) string {
 }
 
 // addSemaphore adds the semaphore that a note of a probe names.
-func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
+func (c *fileChecker) addSemaphore(probe string, n *notes.Note) {
 	id, semaphores := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
 	if slices.ContainsFunc(semaphores, func(have semaphore) bool { return have.id == id }) {
 		return
@@ -160,7 +159,7 @@ func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 
 // semaphoreName returns how messages call a semaphore.
 func (c *fileChecker) semaphoreName(s image.Ref) string {
-	name, err := stapnotes.SemaphoreName(c.code.Image, s)
+	name, err := notes.SemaphoreNameAt(c.code.Image, s)
 	c.fail(err)
 	return cmp.Or(name, c.code.Image.Place(s.Addr))
 }
@@ -184,10 +183,10 @@ func (l *link) disagreements(s *scope) {
 }
 
 // notesBySite finds notes by what they name, of several the first.
-func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
-	at := make(map[image.Addr]*stapnotes.Note, len(notes))
-	for i := range notes {
-		if n := &notes[i]; !n.Site.Undefined && at[n.Site.Addr] == nil {
+func notesBySite(siteNotes []notes.Note) map[image.Addr]*notes.Note {
+	at := make(map[image.Addr]*notes.Note, len(siteNotes))
+	for i := range siteNotes {
+		if n := &siteNotes[i]; !n.Site.Undefined && at[n.Site.Addr] == nil {
 			at[n.Site.Addr] = n
 		}
 	}
@@ -232,13 +231,13 @@ func (c *fileChecker) missingNotes() {
 // files make them, and SystemTap's.
 type noteSite struct {
 	at    image.Addr
-	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
+	notes []*notes.Note // of different probes; one, unless functions were folded together
 }
 
 // findNoteSites collects them, sorted, and finds notes whose addresses are not those of code. Some
 // images keep notes of functions that the linker has dropped: what it has left of an address is
 // below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
-func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
+func (c *fileChecker) findNoteSites(notes []notes.Note) {
 	recorded, lowest := c.recordedSites(), c.lowestCode()
 	type probeAt struct {
 		at image.Addr

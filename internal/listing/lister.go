@@ -8,11 +8,10 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/dofprobes"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 )
 
@@ -33,7 +32,7 @@ type site struct {
 	linkerset.Entry
 	source source
 	probe  linkerset.Probe // unless the source is a record
-	note   *stapnotes.Note // nil for none
+	note   *notes.Note     // nil for none
 }
 
 // source is what describes a site.
@@ -59,7 +58,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err != nil {
 		return err
 	}
-	notes, faults, err := stapnotes.Read(code.Object, code.Image)
+	notes, faults, err := notes.Read(code.Object, code.Image)
 	if err != nil {
 		faults = append(faults, err)
 	}
@@ -120,7 +119,7 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 // site once. Headers of others make notes without records, linkers fold functions of several
 // probes together, and they leave notes of functions that they have dropped, whose addresses are
 // not those of code.
-func (l *lister) sites(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []site {
+func (l *lister) sites(entries []linkerset.Entry, notes []notes.Note, probes []dofprobes.Probe) []site {
 	var sites []site
 	atRecord := map[image.Addr]int{} // indexes of sites
 	for _, e := range entries {
@@ -319,7 +318,7 @@ func (l *lister) semaphore(e *site) (*Semaphore, error) {
 		ref = e.note.Semaphore
 		ref.Addr = ref.Addr.Add(l.code.Base)
 	}
-	name, err := stapnotes.SemaphoreName(l.memory, ref)
+	name, err := notes.SemaphoreNameAt(l.memory, ref)
 	if err != nil || ref.Undefined {
 		return &Semaphore{Symbol: name}, err
 	}
@@ -327,7 +326,7 @@ func (l *lister) semaphore(e *site) (*Semaphore, error) {
 	if ref.Section != 0 {
 		out.Section = l.code.Object.Sections[ref.Section].Name
 	}
-	if b, err := l.memory.Bytes(ref.Addr, stapsdt.SemaphoreSize); err == nil {
+	if b, err := l.memory.Bytes(ref.Addr, notes.SemaphoreSize); err == nil {
 		value := l.memory.Encoding().Order.Uint16(b)
 		out.Value = &value
 	}

@@ -9,10 +9,9 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -210,11 +209,11 @@ func dofEdits(o *elfreloc.Object, m arch.Machine) ([]Site, error) {
 // them. It sets HasNote of the recordedSites that have a note.
 // Notes that cannot be read name none; check finds them.
 func (d *describer) withNotesOnly(recordedSites []Site) ([]Site, error) {
-	isNotes := func(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
+	isNotes := func(s elfreloc.Section) bool { return s.Name == notes.StapsdtSection }
 	if d.im == nil || !slices.ContainsFunc(d.scan.Object.Sections, isNotes) {
 		return nil, nil
 	}
-	notes, _, err := stapnotes.Read(d.scan.Object, d.im)
+	notes, _, err := notes.Read(d.scan.Object, d.im)
 	if err != nil {
 		return nil, nil
 	}
@@ -253,13 +252,13 @@ func (m *Site) recorded() image.Addr {
 }
 
 // ofNote describes the site of a note.
-func (d *describer) ofNote(n *stapnotes.Note) (m Site, err error) {
+func (d *describer) ofNote(n *notes.Note) (m Site, err error) {
 	m = Site{
 		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
 		Probe: n.ID(), Note: &Note{Provider: n.Provider, Name: n.Name},
 	}
 	if !n.Semaphore.Null() {
-		if m.Note.Semaphore, err = stapnotes.SemaphoreName(d.im, n.Semaphore); err != nil {
+		if m.Note.Semaphore, err = notes.SemaphoreNameAt(d.im, n.Semaphore); err != nil {
 			return m, err
 		}
 	}

@@ -18,10 +18,10 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/internal/emit/dof"
-	"sdtconvert/internal/emit/notes"
-	"sdtconvert/internal/emit/stapsdt"
+	linknotes "sdtconvert/internal/emit/notes"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/provider"
 )
 
@@ -32,7 +32,7 @@ type Target struct {
 	empty   *elfreloc.Object
 	name    string // of the object that told it
 	machine arch.Machine
-	notes   notes.Common
+	notes   linknotes.Common
 }
 
 // Known reports whether anything has told the target.
@@ -177,13 +177,13 @@ func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, err
 			if !started {
 				started = true
 				a.Section(assembly.Section{
-					Name: stapsdt.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: stapsdt.SemaphorePage,
+					Name: notes.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: notes.SemaphorePage,
 				})
 			}
 			a.Symbol(assembly.Symbol{
-				Name: stapsdt.SemaphoreName(p.Name, probe.Name), Bind: elf.STB_GLOBAL, Type: elf.STT_OBJECT, Hidden: !shared, Size: stapsdt.SemaphoreSize,
+				Name: notes.SemaphoreName(p.Name, probe.Name), Bind: elf.STB_GLOBAL, Type: elf.STT_OBJECT, Hidden: !shared, Size: notes.SemaphoreSize,
 			})
-			a.Zero(stapsdt.SemaphoreRoom)
+			a.Zero(notes.SemaphoreRoom)
 		}
 	}
 	t.notes.OfData(t.machine).Write(a, t.empty.Encoding.Word())

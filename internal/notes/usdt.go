@@ -1,5 +1,6 @@
-// Package usdt writes the notes that DTrace for Linux knows probe sites by: it reads
-// .note.usdt, as the macros of its own sys/usdt.h make it.
+package notes
+
+// DTrace for Linux reads .note.usdt, as the macros of its own sys/usdt.h make it.
 //
 // A note has owner "usdt" and type 1, and describes one site:
 //
@@ -16,7 +17,6 @@
 // in a note of owner "prov", which `dtrace -G` writes beside the code that registers
 // the program. DTrace takes the notes of an image all or none: each site needs a probe
 // of its name, and of as many arguments, in that note.
-package usdt
 
 import (
 	"debug/elf"
@@ -26,16 +26,15 @@ import (
 	"sync"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/linkerset"
 )
 
-// Section is the name of the sections of notes.
-const Section = ".note.usdt"
+// USDTSection is the name of the sections of notes.
+const USDTSection = ".note.usdt"
 
 const (
-	owner    = "usdt"
-	noteType = 1
+	usdtOwner = "usdt"
+	usdtType  = 1
 )
 
 // functionSection is the name of the sections of functions' names. They are no
@@ -45,12 +44,12 @@ const functionSection = ".rodata.sdt_functions"
 // The greatest sizes that DTrace has room for, in bytes with the NUL
 // (DTRACE_FUNCNAMELEN), and in the field of a note.
 const (
-	maxFunction  = 128
-	MaxArguments = 255
+	maxFunction      = 128
+	MaxUSDTArguments = 255
 )
 
-// Probe is one site as its note describes it.
-type Probe struct {
+// USDTNote is the note that AddUSDT writes of one site.
+type USDTNote struct {
 	Provider  string // with __ for dashes, as Name
 	Name      string
 	Function  string // cut where DTrace has no room for it
@@ -59,38 +58,38 @@ type Probe struct {
 	Site      linkerset.SymbolRef
 }
 
-// IsNoteSection reports whether a section was made by Add: there is one for each
+// WroteUSDT reports whether a section was made by AddUSDT: there is one for each
 // text section, with notes or without.
-func IsNoteSection(s *elfreloc.Section) bool { return s.Name == functionSection }
+func WroteUSDT(s *elfreloc.Section) bool { return s.Name == functionSection }
 
-// Add writes the notes of text section text, which may be none, by w. It returns what text
+// AddUSDT adds the notes of text section text, which may be none. It returns what text
 // has to refer to in order to keep them alive.
-func Add(w *sitenotes.Writer, text int, rela bool, probes []Probe) (anchors []linkerset.SymbolRef, err error) {
-	names, at := functions(probes)
-	sym := w.Edit.SectionSymbol(w.Edit.AddSection(elfreloc.NewSection{
+func (w *Writer) AddUSDT(text int, rela bool, probes []USDTNote) (anchors []linkerset.SymbolRef, err error) {
+	names, at := functionNames(probes)
+	sym := w.edit.SectionSymbol(w.edit.AddSection(elfreloc.NewSection{
 		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, GroupOf: text,
 	}))
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	n := w.Notes(rela, len(probes))
+	n := w.newSection(rela, len(probes))
 	for i, p := range probes {
-		n.Add(owner, noteType, func(n *sitenotes.Notes) {
-			n.Word64(p.Site)
-			n.Word64(linkerset.SymbolRef{Sym: sym, Addend: at[i]})
-			n.String(p.Provider)
-			n.String(p.Name)
-			n.Byte(byte(p.Arguments))
-			n.String(p.Operands)
+		n.add(usdtOwner, usdtType, func(n *sectionNotes) {
+			n.word64(p.Site)
+			n.word64(linkerset.SymbolRef{Sym: sym, Addend: at[i]})
+			n.string(p.Provider)
+			n.string(p.Name)
+			n.byte(byte(p.Arguments))
+			n.string(p.Operands)
 		})
 	}
-	notes, err := w.Add(Section, text, n)
+	notes, err := w.addSection(USDTSection, text, n)
 	return []linkerset.SymbolRef{notes, {Sym: sym}}, err
 }
 
-// functions makes the contents of a section of functions' names, each there once, and
+// functionNames makes the contents of a section of functions' names, each there once, and
 // tells where that of each probe is. At 0 there is "".
-func functions(probes []Probe) (names []byte, at []int64) {
+func functionNames(probes []USDTNote) (names []byte, at []int64) {
 	names, offsets := []byte{0}, map[string]int64{"": 0}
 	for _, p := range probes {
 		name := p.Function[:min(len(p.Function), maxFunction-1)]
@@ -105,11 +104,11 @@ func functions(probes []Probe) (names []byte, at []int64) {
 	return names, at
 }
 
-// operand is what DTrace reads of an argument (libdtrace/dt_prov_uprobe.c, copy_args):
+// usdtOperand is what DTrace reads of an argument (libdtrace/dt_prov_uprobe.c, copy_args):
 // a general register, a constant, or memory that general registers lead to, in the
 // syntax of AT&T or of Arm. It is compiled when it is first asked for: few runs need it, and
 // all would wait for it.
-var operand = sync.OnceValue(func() *regexp.Regexp {
+var usdtOperand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^-?[0-9]+@(?:` +
 		`%(?:r[0-9]+[dwb]?|[re]?[abcd]x|[abcd][lh]|[re]?(?:si|di|sp|bp|ip)|(?:si|di|sp|bp)l)` +
 		`|[xw][0-9]+|sp|lr|a[0-9]+` +
@@ -120,21 +119,21 @@ var operand = sync.OnceValue(func() *regexp.Regexp {
 		`)$`)
 })
 
-// argument begins one in a string of operands, in which Arm's have spaces.
-var argument = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^| )-?[0-9]+f?@`) })
+// operandStart begins one in a string of operands, in which Arm's have spaces.
+var operandStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^| )-?[0-9]+f?@`) })
 
-// Operands counts operands. bad is the first that DTrace does not read, or "".
-func Operands(operands string) (n int, bad string) {
-	split := Split(operands)
-	if i := slices.IndexFunc(split, func(one string) bool { return !operand().MatchString(one) }); i >= 0 {
+// CountOperands counts operands. bad is the first that DTrace does not read, or "".
+func CountOperands(operands string) (n int, bad string) {
+	split := SplitOperands(operands)
+	if i := slices.IndexFunc(split, func(one string) bool { return !usdtOperand().MatchString(one) }); i >= 0 {
 		bad = split[i]
 	}
 	return len(split), bad
 }
 
-// Split returns the operands of a string, each with its size.
-func Split(operands string) []string {
-	starts := argument().FindAllStringIndex(operands, -1)
+// SplitOperands returns the operands of a string, each with its size.
+func SplitOperands(operands string) []string {
+	starts := operandStart().FindAllStringIndex(operands, -1)
 	split := make([]string, len(starts))
 	for i, at := range starts {
 		end := len(operands)

@@ -1,4 +1,4 @@
-package stapsdt
+package notes
 
 // Semaphores are counters of 16 bits that a tracer raises for as long as it traces a
 // probe: notes tell it where they are. Those that are written here are as include/sdt.h

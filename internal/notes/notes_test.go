@@ -1,4 +1,4 @@
-package sitenotes
+package notes
 
 import (
 	"debug/elf"
@@ -30,19 +30,19 @@ func TestNotes(t *testing.T) {
 		{elf.ELFCLASS32, big, false, "00000005" + "00000013" + "00000007" + "7573647400000000" +
 			"00000012" + "0000000000000012" + "00000000" + "616200" + "00", []uint64{20, 28}},
 	} {
-		n := &Notes{layout: elfreloc.Encoding{Class: c.class, Order: c.order}, rela: c.rela}
+		n := &sectionNotes{layout: elfreloc.Encoding{Class: c.class, Order: c.order}, rela: c.rela}
 		for range 2 {
-			n.Add("usdt", 7, func(n *Notes) {
-				n.Word(to)
-				n.Word64(to)
-				n.Word(linkerset.SymbolRef{})
-				n.String("ab")
+			n.add("usdt", 7, func(n *sectionNotes) {
+				n.word(to)
+				n.word64(to)
+				n.word(linkerset.SymbolRef{})
+				n.string("ab")
 			})
 		}
 		expect.Equal(t, c.want+c.want, hex.EncodeToString(n.data), "%v, %v", c.class, c.order)
 		for i, f := range n.fields {
 			size := uint64(len(c.want) / 2)
-			if want := (field{uint64(i/2)*size + c.fields[i%2], to}); f != want {
+			if want := (noteField{uint64(i/2)*size + c.fields[i%2], to}); f != want {
 				t.Errorf("%v, %v: field %d is %v, want %v", c.class, c.order, i, f, want)
 			}
 		}

@@ -1,4 +1,4 @@
-package stapnotes_test
+package notes_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
@@ -69,10 +69,10 @@ func opened(t testing.TB, name string, data []byte) (*elfreloc.Object, image.Ima
 }
 
 // notesOf reads the notes of a file, which have no fault.
-func notesOf(t testing.TB, path string) []stapnotes.Note {
+func notesOf(t testing.TB, path string) []notes.Note {
 	t.Helper()
 	o, im := opened(t, path, disk.Read(t, path))
-	notes, faults, err := stapnotes.Read(o, im)
+	notes, faults, err := notes.Read(o, im)
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
@@ -80,7 +80,7 @@ func notesOf(t testing.TB, path string) []stapnotes.Note {
 }
 
 // shown writes notes as the tests compare them.
-func shown(notes []stapnotes.Note) []string {
+func shown(notes []notes.Note) []string {
 	var all []string
 	for _, n := range notes {
 		all = append(all, fmt.Sprintf("%s:%s %#x %#x %s", n.Provider, n.Name, n.Site.Offset, n.Semaphore.Offset, n.Args))
@@ -263,7 +263,7 @@ func TestBrokenNotes(t *testing.T) {
 					s.Size = uint64(len(c.change(data[s.Offset : s.Offset+s.Size])))
 				}
 			}
-			notes, faults, err := stapnotes.Read(o, im)
+			notes, faults, err := notes.Read(o, im)
 			text := ""
 			if len(faults) > 0 {
 				text = faults[0].Error()
@@ -282,7 +282,7 @@ func TestOverlap(t *testing.T) {
 	o, im := opened(t, "app", data)
 	all := elfreloc.Section{Name: ".note.stapsdt", Type: elf.SHT_NOTE, Size: uint64(len(data)) - 8}
 	o.Sections = append(o.Sections, all, all)
-	_, _, err := stapnotes.Read(o, im)
+	_, _, err := notes.Read(o, im)
 	expect.Error(t, err, "overlaps other notes in the file")
 }
 
@@ -305,7 +305,7 @@ func FuzzNotes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		notes, faults, err := stapnotes.Read(o, im)
+		notes, faults, err := notes.Read(o, im)
 		if err != nil {
 			faults = append(faults, err)
 		}

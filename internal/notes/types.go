@@ -1,4 +1,4 @@
-package stapsdt
+package notes
 
 import (
 	"debug/elf"
@@ -10,10 +10,10 @@ import (
 	"sdtconvert/arch"
 )
 
-// integers are the type names of C and of systems' headers that are not made of
+// integerTypes are the type names of C and of systems' headers that are not made of
 // C's own words. They are made when they are asked for: most runs have no use for them.
-var integers = sync.OnceValue(func() map[string]Type {
-	return map[string]Type{
+var integerTypes = sync.OnceValue(func() map[string]ArgType {
+	return map[string]ArgType{
 		"int8_t": {1, true}, "int16_t": {2, true}, "int32_t": {4, true}, "int64_t": {8, true},
 		"uint8_t": {1, false}, "uint16_t": {2, false}, "uint32_t": {4, false}, "uint64_t": {8, false},
 		"u_int8_t": {1, false}, "u_int16_t": {2, false}, "u_int32_t": {4, false}, "u_int64_t": {8, false},
@@ -37,20 +37,20 @@ const (
 	pointer = -2
 )
 
-// words are those that C makes the names of integer types of.
-var words = []string{"signed", "unsigned", "char", "short", "int", "long"}
+// typeWords are those that C makes the names of integer types of.
+var typeWords = []string{"signed", "unsigned", "char", "short", "int", "long"}
 
 // qualifiers say nothing of a type's width and sign.
 var qualifiers = []string{"const", "volatile", "restrict", "__restrict", "_Atomic", "register"}
 
 // cType is a type of C, whose size and sign may be the machine's to choose.
 type cType struct {
-	Type
+	ArgType
 	plainChar bool
 }
 
 // on returns the type on a machine.
-func (t cType) on(m arch.Machine) Type {
+func (t cType) on(m arch.Machine) ArgType {
 	if t.plainChar {
 		t.Signed = !m.Traits().CharUnsigned
 	}
@@ -60,7 +60,7 @@ func (t cType) on(m arch.Machine) Type {
 	case pointer:
 		t.Size = m.Traits().Model.Pointer
 	}
-	return t.Type
+	return t.ArgType
 }
 
 // nonIntegerWords are the words of C for types that no integer register holds, or only two.
@@ -71,7 +71,7 @@ var nonIntegerWords = []string{"struct", "union", "class", "float", "double", "_
 // one that is neither an integer nor a pointer.
 func parseType(text string) (cType, bool) {
 	if strings.ContainsAny(text, "*&[(") {
-		return cType{Type: Type{Size: pointer}}, true
+		return cType{ArgType: ArgType{Size: pointer}}, true
 	}
 	fields := strings.Fields(text)
 	if slices.ContainsFunc(fields, func(s string) bool { return slices.Contains(nonIntegerWords, s) }) {
@@ -82,14 +82,14 @@ func parseType(text string) (cType, bool) {
 		return cType{}, false
 	}
 	if fields[0] == "enum" {
-		return cType{Type: Type{Size: 4}}, 2 <= len(fields) && len(fields) <= 3
+		return cType{ArgType: ArgType{Size: 4}}, 2 <= len(fields) && len(fields) <= 3
 	}
-	if t, ok := integers()[fields[0]]; ok {
-		return cType{Type: t}, len(fields) <= 2
+	if t, ok := integerTypes()[fields[0]]; ok {
+		return cType{ArgType: t}, len(fields) <= 2
 	}
 	count := map[string]int{}
 	n := 0
-	for n < len(fields) && slices.Contains(words, fields[n]) {
+	for n < len(fields) && slices.Contains(typeWords, fields[n]) {
 		count[fields[n]]++
 		n++
 	}
@@ -101,7 +101,7 @@ func parseType(text string) (cType, bool) {
 
 // combine makes a type of the words that its name has.
 func combine(count map[string]int) cType {
-	t := cType{Type: Type{Size: 4, Signed: count["unsigned"] == 0}}
+	t := cType{ArgType: ArgType{Size: 4, Signed: count["unsigned"] == 0}}
 	switch {
 	case count["char"] > 0:
 		t.Size = 1
@@ -116,25 +116,25 @@ func combine(count map[string]int) cType {
 	return t
 }
 
-// Native finds the type of an argument by the name that the program has given it.
+// NativeType finds the type of an argument by the name that the program has given it.
 // One that is not known is a word: the macros pass nothing else.
-func Native(name string, m arch.Machine) Type {
+func NativeType(name string, m arch.Machine) ArgType {
 	if t, ok := parseType(name); ok {
 		return t.on(m)
 	}
-	return Type{Size: m.Traits().WordSize()}
+	return ArgType{Size: m.Traits().WordSize()}
 }
 
 // ArgumentType returns the type of an argument that a macro of probes passes on, by the
 // name that the program has given it: at most a word, to which longer ones are cut.
-func ArgumentType(name string, m arch.Machine) Type {
-	t := Native(name, m)
+func ArgumentType(name string, m arch.Machine) ArgType {
+	t := NativeType(name, m)
 	t.Size = min(t.Size, m.Traits().WordSize())
 	return t
 }
 
-// Type is what a note says of an argument's type.
-type Type struct {
+// ArgType is what a note says of an argument's type.
+type ArgType struct {
 	Size   int // bytes: 1, 2, 4 or 8; 0 for what is in no register of integers
 	Signed bool
 }
@@ -142,7 +142,7 @@ type Type struct {
 // Operands writes arguments as a note has them: where each is at a site of a form, in
 // an object with data as its byte order. From the first on that the machine cannot tell
 // the place of they are left out, for the number of one behind it would be wrong.
-func Operands(m arch.Machine, form arch.Form, data elf.Data, types []Type) string {
+func Operands(m arch.Machine, form arch.Form, data elf.Data, types []ArgType) string {
 	sizes := make([]int, len(types))
 	for i, t := range types {
 		sizes[i] = t.Size
@@ -158,10 +158,10 @@ func Operands(m arch.Machine, form arch.Form, data elf.Data, types []Type) strin
 	return strings.Join(ops, " ")
 }
 
-// Words are as many words as there are registers: the arguments of a stub of
+// WordTypes are as many words as there are registers: the arguments of a stub of
 // which nothing is known.
-func Words(m arch.Machine) []Type {
-	types := make([]Type, len(m.Traits().Arguments.Registers))
+func WordTypes(m arch.Machine) []ArgType {
+	types := make([]ArgType, len(m.Traits().Arguments.Registers))
 	for i := range types {
 		types[i].Size = m.Traits().WordSize()
 	}

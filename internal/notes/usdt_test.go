@@ -1,4 +1,4 @@
-package usdt
+package notes
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 func TestFunctionsAreThereOnceAndFit(t *testing.T) {
 	long := strings.Repeat("f", 200)
-	names, at := functions([]Probe{{Function: "main"}, {Function: "place"}, {Function: "main"}, {Function: long}, {Function: ""}})
+	names, at := functionNames([]USDTNote{{Function: "main"}, {Function: "place"}, {Function: "main"}, {Function: long}, {Function: ""}})
 	expect.Equal(t, "\x00main\x00place\x00"+long[:127]+"\x00", string(names))
 	expect.Equal(t, []int64{1, 6, 1, 12, 0}, at)
 }
@@ -35,7 +35,7 @@ func TestOperands(t *testing.T) {
 		{"8@%fs:0(%rax)", 1, "8@%fs:0(%rax)"},
 		{"8@[x1, :lo12:counter] 4@x0", 2, "8@[x1, :lo12:counter]"},
 	} {
-		if n, bad := Operands(c.all); n != c.n || bad != c.bad {
+		if n, bad := CountOperands(c.all); n != c.n || bad != c.bad {
 			t.Errorf("%q: got %d and %q, want %d and %q", c.all, n, bad, c.n, c.bad)
 		}
 	}

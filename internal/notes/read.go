@@ -1,11 +1,4 @@
-// Package stapnotes reads the notes by which tracers of user space know probes,
-// .note.stapsdt: those that SystemTap's sys/sdt.h makes, and those that a conversion
-// adds (internal/emit/stapsdt).
-//
-// The form of a note is described at
-// https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation. Notes are not
-// loaded: of a process they are those of the files that it has mapped.
-package stapnotes
+package notes
 
 import (
 	"bytes"
@@ -17,10 +10,10 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
 )
 
-// Note is the note of one site.
+// Note is a note of .note.stapsdt that Read has found: one of SystemTap's sys/sdt.h, or one that a conversion has
+// added. Notes are not loaded: a process has those of the files that it has mapped.
 type Note struct {
 	Provider, Name string // as written: with __ and not a dash
 	Args           string // operands, separated by spaces
@@ -43,16 +36,16 @@ func (n *Note) ID() string { return n.Provider + "___" + n.Name }
 // program and not its notes, but each has the address that the section .stapsdt.base
 // was linked for.
 func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err error) {
-	r := &reader{o: o, im: im}
+	r := &noteReader{o: o, im: im}
 	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Name == stapsdt.BaseSection && o.Type != elf.ET_REL && r.base == nil {
+		if s := &o.Sections[i]; s.Name == BaseSection && o.Type != elf.ET_REL && r.base == nil {
 			r.base = &s.Addr
 		}
 	}
 	left := uint64(o.Size())
 	for i := range o.Sections {
 		s := &o.Sections[i]
-		if s.Type != elf.SHT_NOTE || s.Name != stapsdt.Section {
+		if s.Type != elf.SHT_NOTE || s.Name != StapsdtSection {
 			continue
 		}
 		if s.Size > left {
@@ -66,7 +59,7 @@ func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err
 	return r.notes, r.faults, nil
 }
 
-type reader struct {
+type noteReader struct {
 	o      *elfreloc.Object
 	im     image.Image
 	base   *uint64 // where stapsdt.BaseSection is; nil where nothing tells
@@ -75,13 +68,13 @@ type reader struct {
 }
 
 // section reads the notes of one section, up to one that is cut off.
-func (r *reader) section(sec int) error {
+func (r *noteReader) section(sec int) error {
 	data, err := r.o.Data(sec)
 	if err != nil {
 		return err
 	}
 	for n, err := range r.o.Encoding.Notes(data, 4) {
-		if err == nil && (n.Type != stapsdt.NoteType || string(n.Owner) != stapsdt.Owner+"\x00") {
+		if err == nil && (n.Type != stapsdtType || string(n.Owner) != stapsdtOwner+"\x00") {
 			continue
 		}
 		if err == nil {
@@ -96,7 +89,7 @@ func (r *reader) section(sec int) error {
 
 // readNote reads the descriptor of a readNote, which is at an offset in its section: three
 // addresses and three strings.
-func (r *reader) readNote(sec int, at uint64, desc []byte) error {
+func (r *noteReader) readNote(sec int, at uint64, desc []byte) error {
 	word := uint64(r.o.Encoding.Word())
 	if uint64(len(desc)) < 3*word {
 		return fmt.Errorf("a note of %d bytes, which has no room for three addresses", len(desc))
@@ -122,7 +115,7 @@ func (r *reader) readNote(sec int, at uint64, desc []byte) error {
 }
 
 // relocated follows the addresses of an object's note.
-func (r *reader) relocated(n *Note, at image.Addr, word uint64) (err error) {
+func (r *noteReader) relocated(n *Note, at image.Addr, word uint64) (err error) {
 	if n.Site, err = r.im.Word(at); err != nil {
 		return reason(err)
 	}
@@ -139,7 +132,7 @@ func reason(err error) error {
 }
 
 // linked reads the addresses of a linked file's note.
-func (r *reader) linked(n *Note, desc []byte, word uint64) {
+func (r *noteReader) linked(n *Note, desc []byte, word uint64) {
 	get := func(i uint64) uint64 { return r.o.Encoding.GetWord(desc[i*word:]) }
 	n.Base = get(1)
 	moved := uint64(0)
@@ -155,10 +148,10 @@ func (r *reader) linked(n *Note, desc []byte, word uint64) {
 	}
 }
 
-// SemaphoreName returns the symbol that names a semaphore: the one that a relocation has,
+// SemaphoreNameAt returns the symbol that names a semaphore: the one that a relocation has,
 // else of those at its place the one that ends as the names of semaphores do. It is ""
 // where no symbol is left.
-func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
+func SemaphoreNameAt(im image.Image, semaphore image.Ref) (string, error) {
 	if semaphore.Symbol != "" {
 		return semaphore.Symbol, nil
 	}
@@ -166,6 +159,6 @@ func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, stapsdt.SemaphoreSuffix) })
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, SemaphoreSuffix) })
 	return names[max(i, 0)], nil
 }

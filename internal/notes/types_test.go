@@ -1,4 +1,4 @@
-package stapsdt
+package notes
 
 import (
 	"debug/elf"
@@ -37,9 +37,9 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		expect.Equal(t, c.want, Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}), "%q", c.name)
+		expect.Equal(t, c.want, Operands(amd64, arch.Call, elf.ELFDATA2LSB, []ArgType{NativeType(c.name, amd64)}), "%q", c.name)
 	}
-	expect.Equal(t, "1@x0 -4@x1", Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}), "arm64")
+	expect.Equal(t, "1@x0 -4@x1", Operands(arm64, arch.Call, elf.ELFDATA2LSB, []ArgType{NativeType("char", arm64), NativeType("int", arm64)}), "arm64")
 }
 
 func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
@@ -57,8 +57,8 @@ func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
 	expect.Equal(t, "", Operands(m, arch.Call, elf.ELFDATA2LSB, nil))
 }
 
-func make9(size int) []Type {
-	types := make([]Type, 9)
+func make9(size int) []ArgType {
+	types := make([]ArgType, 9)
 	for i := range types {
 		types[i].Size = size
 	}
@@ -76,14 +76,14 @@ func (m ilp32) Traits() *arch.Traits {
 
 func TestTypesOfADataModel(t *testing.T) {
 	m := ilp32{machine(elf.EM_X86_64)}
-	for name, want := range map[string]Type{
+	for name, want := range map[string]ArgType{
 		"long": {4, true}, "unsigned long int": {4, false}, "u_long": {4, false}, "long long": {8, true}, "int64_t": {8, true},
 		"size_t": {4, false}, "time_t": {4, true}, "char *": {4, false}, "vnode_t": {4, false}, "char": {1, false}, "short": {2, true},
 	} {
-		expect.Equal(t, want, Native(name, m), "%s", name)
+		expect.Equal(t, want, NativeType(name, m), "%s", name)
 	}
-	expect.Equal(t, (Type{4, true}), ArgumentType("long long", m))
-	if got := Words(m); len(got) != 6 || got[0] != (Type{Size: 4}) {
+	expect.Equal(t, (ArgType{4, true}), ArgumentType("long long", m))
+	if got := WordTypes(m); len(got) != 6 || got[0] != (ArgType{Size: 4}) {
 		t.Errorf("got %+v", got)
 	}
 }
