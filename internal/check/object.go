@@ -8,8 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/dofprobes"
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -138,7 +137,7 @@ func (c *fileChecker) dofFunction(at image.Addr, described string) string {
 // dofImage records the sites that the DOF of an image describes, and finds the functions that have
 // an alias and no described site.
 func (c *fileChecker) dofImage() {
-	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
+	probes, _, err := dof.Read(c.Object.Object, c.code.Image)
 	if c.fail(err) {
 		return
 	}

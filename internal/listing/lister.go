@@ -7,7 +7,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/internal/dofprobes"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/notes"
@@ -107,8 +107,8 @@ func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 }
 
 // dofProbes reads the probes in DTrace's object format.
-func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
-	probes, faults, err := dofprobes.Read(l.code.Object, l.code.Image)
+func (l *lister) dofProbes() ([]dof.FunctionProbe, error) {
+	probes, faults, err := dof.Read(l.code.Object, l.code.Image)
 	for _, fault := range faults {
 		l.out.fail(fault)
 	}
@@ -119,7 +119,7 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 // site once. Headers of others make notes without records, linkers fold functions of several
 // probes together, and they leave notes of functions that they have dropped, whose addresses are
 // not those of code.
-func (l *lister) sites(entries []linkerset.Entry, notes []notes.Note, probes []dofprobes.Probe) []site {
+func (l *lister) sites(entries []linkerset.Entry, notes []notes.Note, probes []dof.FunctionProbe) []site {
 	var sites []site
 	atRecord := map[image.Addr]int{} // indexes of sites
 	for _, e := range entries {

@@ -9,8 +9,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/emit/assembly"
-	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/input"
 )
 

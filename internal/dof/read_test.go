@@ -1,4 +1,4 @@
-package dofprobes
+package dof
 
 import (
 	"encoding/binary"
@@ -8,7 +8,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 )
@@ -29,25 +28,25 @@ func (f fake) Word(a image.Addr) (image.Ref, error) {
 }
 
 // sample returns what is written of two providers, linked to addresses from 0x1000 on.
-func sample(t testing.TB, r dof.Relocation, addr uint64) []byte {
+func sample(t testing.TB, r Relocation, addr uint64) []byte {
 	t.Helper()
-	data, fixups, err := dof.Write(dof.Format{Order: binary.LittleEndian, LP64: true, Relocation: r}, []dof.Provider{
-		{Name: "shop", Probes: []dof.Probe{
+	data, fixups, err := Write(Format{Order: binary.LittleEndian, LP64: true, Relocation: r}, []Provider{
+		{Name: "shop", Probes: []Probe{
 			{
 				Name: "order-placed", Native: []string{"int", "char *"}, Translated: []string{"char *", "long", "int"}, Mapping: []byte{1, 0, 0},
-				Functions: []dof.Function{
+				Functions: []Function{
 					{Name: "place", Symbol: "place", Offsets: []uint32{4, 20}, Enabled: []uint32{3}},
 					{Name: "replace", Symbol: "$dtrace1.replace", Offsets: []uint32{8}},
 				},
 			},
-			{Name: "closed", Functions: []dof.Function{{Name: "place", Symbol: "place", Offsets: []uint32{30}}}},
+			{Name: "closed", Functions: []Function{{Name: "place", Symbol: "place", Offsets: []uint32{30}}}},
 		}},
-		{Name: "bank_", Probes: []dof.Probe{{Name: "paid", Functions: []dof.Function{{Name: "pay", Symbol: "pay", Enabled: []uint32{5}}}}}},
+		{Name: "bank_", Probes: []Probe{{Name: "paid", Functions: []Function{{Name: "pay", Symbol: "pay", Enabled: []uint32{5}}}}}},
 	})
 	expect.OK(t, err)
 	for _, f := range fixups {
 		to := map[string]uint64{"place": 0x1000, "$dtrace1.replace": 0x2000, "pay": 0x3000}[f.Symbol]
-		if r == dof.Relative {
+		if r == Relative {
 			to -= addr + f.Offset
 		}
 		binary.LittleEndian.PutUint64(data[f.Offset:], to)
@@ -60,26 +59,26 @@ func site(k arch.Kind, addr uint64) Site { return Site{image.Addr{Offset: addr},
 func TestRead(t *testing.T) {
 	args := []linkerset.Argument{{Index: 0, Native: "char *"}, {Index: 1, Native: "int", Translated: "long"}, {Index: 2, Native: "int"}}
 	none := []linkerset.Argument{}
-	want := []Probe{
+	want := []FunctionProbe{
 		{"shop", "place", "order-placed", args, []Site{site(arch.Probe, 0x1004), site(arch.Probe, 0x1014), site(arch.Enabled, 0x1003)}},
 		{"shop", "replace", "order-placed", args, []Site{site(arch.Probe, 0x2008)}},
 		{"shop", "place", "closed", none, []Site{site(arch.Probe, 0x101e)}},
 		{"bank_", "pay", "paid", none, []Site{site(arch.Enabled, 0x3005)}},
 	}
 	const addr = 0x5000
-	for _, r := range []dof.Relocation{dof.SetX, dof.Relative} {
+	for _, r := range []Relocation{SetX, Relative} {
 		// A linker puts those of several objects one behind the other.
 		first := sample(t, r, addr)
 		data := append(first, make([]byte, -len(first)&7)...)
 		data = append(data, sample(t, r, addr+uint64(len(data)))...)
-		got, _, err := readAll(fake{addr: addr, data: data}, addr, data)
+		got, _, err := readFiles(fake{addr: addr, data: data}, addr, data)
 		expect.OK(t, err)
 		expect.Equal(t, append(want, want...), got)
 	}
 }
 
 func TestFaults(t *testing.T) {
-	whole := sample(t, dof.SetX, 0)
+	whole := sample(t, SetX, 0)
 	put32 := func(at int, v uint32) func(b []byte) []byte {
 		return func(b []byte) []byte { binary.LittleEndian.PutUint32(b[at:], v); return b }
 	}
@@ -88,12 +87,12 @@ func TestFaults(t *testing.T) {
 		"bytes by its header, and there are":       func(b []byte) []byte { return b[:len(b)-1] },
 		"headers of sections of 31 bytes":          put32(24, 31),
 		"has 1000000 headers of sections":          put32(28, 1000000),
-		"behind its end":                           put32(dof.HeaderSize+24, 1<<30),
+		"behind its end":                           put32(HeaderSize+24, 1<<30),
 		"that does not end":                        func(b []byte) []byte { b[len(b)-1] = 'x'; return b },
-		"names section 1, which is not of type 16": func(b []byte) []byte { b[dof.HeaderSize+dof.SectionSize] = dof.SectStrtab; return b },
+		"names section 1, which is not of type 16": func(b []byte) []byte { b[HeaderSize+SectionSize] = SectStrtab; return b },
 	} {
 		data := damage(append([]byte(nil), whole...))
-		_, _, err := readAll(fake{data: data}, 0, data)
+		_, _, err := readFiles(fake{data: data}, 0, data)
 		expect.Error(t, err, want)
 	}
 }
@@ -101,14 +100,14 @@ func TestFaults(t *testing.T) {
 // Whatever the bytes are, what comes of them is bounded by their number.
 func TestDamaged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	whole := sample(t, dof.Relative, 0)
+	whole := sample(t, Relative, 0)
 	good := 0
 	for range 100_000 {
 		data := append([]byte(nil), whole...)
 		for range 1 + r.IntN(4) {
 			data[r.IntN(len(data))] = [...]byte{0, 1, 2, 0x7f, 0x80, 0xff, byte(r.Uint32())}[r.IntN(7)]
 		}
-		probes, _, err := readAll(fake{data: data}, 0, data)
+		probes, _, err := readFiles(fake{data: data}, 0, data)
 		if err == nil {
 			good++
 		}
@@ -127,24 +126,24 @@ func TestDamaged(t *testing.T) {
 
 // A file whose tables all name the same bytes is not read for ever.
 func TestTablesThatOverlap(t *testing.T) {
-	data := sample(t, dof.SetX, 0)
+	data := sample(t, SetX, 0)
 	n := len(data)
 	sections := uint64(binary.LittleEndian.Uint32(data[28:]))
-	headers := make([]byte, 0, int(sections)*dof.SectionSize)
-	headers = append(headers, data[dof.HeaderSize:][:sections*dof.SectionSize]...)
+	headers := make([]byte, 0, int(sections)*SectionSize)
+	headers = append(headers, data[HeaderSize:][:sections*SectionSize]...)
 	for i := range sections { // each provider a thousand times
-		s := headers[i*dof.SectionSize:][:dof.SectionSize]
-		if binary.LittleEndian.Uint32(s) == dof.SectProvider {
+		s := headers[i*SectionSize:][:SectionSize]
+		if binary.LittleEndian.Uint32(s) == SectProvider {
 			for range 1000 {
 				headers = append(headers, s...)
 			}
 		}
 	}
 	data = append(data, headers...)
-	binary.LittleEndian.PutUint32(data[28:], uint32(len(headers)/dof.SectionSize))
+	binary.LittleEndian.PutUint32(data[28:], uint32(len(headers)/SectionSize))
 	binary.LittleEndian.PutUint64(data[32:], uint64(n))
 	binary.LittleEndian.PutUint64(data[48:], uint64(len(data)))
-	if probes, _, err := readAll(fake{data: data}, 0, data); err != errOverlap || len(probes) > len(data) {
+	if probes, _, err := readFiles(fake{data: data}, 0, data); err != errOverlap || len(probes) > len(data) {
 		t.Errorf("%d probes, %v", len(probes), err)
 	}
 }

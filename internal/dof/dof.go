@@ -1,4 +1,4 @@
-// Package dof writes DTrace's object format: what a program tells the kernel of its
+// Package dof writes and reads DTrace's object format: what a program tells the kernel of its
 // probes when it starts, on the systems whose kernel has DTrace.
 //
 // The format is that of illumos' and FreeBSD's <sys/dtrace.h> (dof_hdr_t and what stands

@@ -1,8 +1,4 @@
-// Package dofprobes reads the probes that linked files tell kernels of in DTrace's object
-// format (DOF), which package internal/emit/dof writes and describes.
-//
-// Objects have none to read: where functions are, only their linker knows.
-package dofprobes
+package dof
 
 import (
 	"cmp"
@@ -15,12 +11,11 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/dof"
 	"sdtconvert/linkerset"
 )
 
-// Probe is a probe in a function.
-type Probe struct {
+// FunctionProbe is a probe in a function, as Read finds it.
+type FunctionProbe struct {
 	Provider, Function, Name string // as DTrace shows them, with dashes
 	Args                     []linkerset.Argument
 	Sites                    []Site
@@ -32,17 +27,17 @@ type Site struct {
 	Kind arch.Kind
 }
 
-// Read returns the probes of a linked file, in its order, none of an object. Addresses are
+// Read returns the probes of a linked file, in its order. It returns none of an object: only a linker knows where functions are. Addresses are
 // those that it is linked for. What cannot be read is in faults, each an *elfreloc.Error;
 // err keeps a whole section from being read.
-func Read(o *elfreloc.Object, im image.Image) (probes []Probe, faults []error, err error) {
+func Read(o *elfreloc.Object, im image.Image) (probes []FunctionProbe, faults []error, err error) {
 	if o.Type == elf.ET_REL {
 		return nil, nil, nil
 	}
 	left := uint64(o.Size())
 	for i := range o.Sections {
 		s := &o.Sections[i]
-		if s.Name != dof.SectionName || s.Type == elf.SHT_NOBITS {
+		if s.Name != SectionName || s.Type == elf.SHT_NOBITS {
 			continue
 		}
 		if s.Size > left {
@@ -53,7 +48,7 @@ func Read(o *elfreloc.Object, im image.Image) (probes []Probe, faults []error, e
 		if err != nil {
 			return nil, nil, err
 		}
-		sectionProbes, at, err := readAll(im, s.Addr, data)
+		sectionProbes, at, err := readFiles(im, s.Addr, data)
 		if err != nil {
 			faults = append(faults, o.OffsetError(i, at, err))
 		}
@@ -62,9 +57,9 @@ func Read(o *elfreloc.Object, im image.Image) (probes []Probe, faults []error, e
 	return probes, faults, nil
 }
 
-// readAll reads the files that a linker has put one behind the other. An error is about
+// readFiles reads the files that a linker has put one behind the other. An error is about
 // the one at an offset; what was read before it counts.
-func readAll(im image.Image, addr uint64, data []byte) (probes []Probe, at uint64, err error) {
+func readFiles(im image.Image, addr uint64, data []byte) (probes []FunctionProbe, at uint64, err error) {
 	size := uint64(len(data))
 	for at < size {
 		if data[at] == 0 { // between two of them
@@ -75,7 +70,7 @@ func readAll(im image.Image, addr uint64, data []byte) (probes []Probe, at uint6
 		if err != nil {
 			return probes, at, err
 		}
-		f := &file{im: im, addr: addr + at, data: data[at : at+n]}
+		f := &fileReader{im: im, addr: addr + at, data: data[at : at+n]}
 		fileProbes, err := f.read()
 		probes = append(probes, fileProbes...)
 		if err != nil {
@@ -89,33 +84,33 @@ func readAll(im image.Image, addr uint64, data []byte) (probes []Probe, at uint6
 // fileSize reads how long a file is, from its header.
 func fileSize(enc elfreloc.Encoding, data []byte) (uint64, error) {
 	const sizeAt = 48 // of dofh_filesz
-	if len(data) < dof.HeaderSize || string(data[:4]) != "\x7fDOF" {
+	if len(data) < HeaderSize || string(data[:4]) != "\x7fDOF" {
 		return 0, errors.New("holds what is not DTrace's object format")
 	}
 	n := enc.Order.Uint64(data[sizeAt:])
-	if n < dof.HeaderSize || n > uint64(len(data)) {
+	if n < HeaderSize || n > uint64(len(data)) {
 		return 0, fmt.Errorf("has %d bytes by its header, and there are %d", n, len(data))
 	}
 	return n, nil
 }
 
-// file is one file of the format.
-type file struct {
+// fileReader reads one file of the format.
+type fileReader struct {
 	im       image.Image
 	addr     uint64 // of its first byte
 	data     []byte
 	text     string // the same
 	left     uint64 // bytes of tables and strings that may yet be read
-	sections []section
+	sections []sectionHeader
 	relative map[uint64]bool // the fields, by offset, that hold a distance from themselves
-	probes   []Probe
+	probes   []FunctionProbe
 
 	// err is the first fault. What is read after it is empty.
 	err error
 }
 
-// section is a dof_sec_t.
-type section struct {
+// sectionHeader is a dof_sec_t.
+type sectionHeader struct {
 	typ, entsize uint32
 	offset, size uint64 // of what it holds, in the file
 }
@@ -125,34 +120,34 @@ var errOverlap = errors.New("has tables that overlap many times")
 // reread is how often a file is read at most, in all. DTrace's have nothing that overlaps.
 const reread = 4
 
-func (f *file) read() ([]Probe, error) {
+func (f *fileReader) read() ([]FunctionProbe, error) {
 	f.text, f.left, f.relative = string(f.data), reread*uint64(len(f.data)), map[uint64]bool{}
 	f.readSections()
 	for _, s := range f.sections {
-		if s.typ == dof.SectURelHdr && f.err == nil {
+		if s.typ == SectURelHdr && f.err == nil {
 			f.relocations(s)
 		}
 	}
 	for _, s := range f.sections {
-		if s.typ == dof.SectProvider && f.err == nil {
+		if s.typ == SectProvider && f.err == nil {
 			f.provider(s)
 		}
 	}
 	return f.probes, f.err
 }
 
-func (f *file) fail(format string, args ...any) {
+func (f *fileReader) fail(format string, args ...any) {
 	if f.err == nil {
 		f.err = fmt.Errorf(format, args...)
 	}
 }
 
-func (f *file) u16(at uint64) uint16 { return f.im.Encoding().Order.Uint16(f.data[at:]) }
-func (f *file) u32(at uint64) uint32 { return f.im.Encoding().Order.Uint32(f.data[at:]) }
-func (f *file) u64(at uint64) uint64 { return f.im.Encoding().Order.Uint64(f.data[at:]) }
+func (f *fileReader) u16(at uint64) uint16 { return f.im.Encoding().Order.Uint16(f.data[at:]) }
+func (f *fileReader) u32(at uint64) uint32 { return f.im.Encoding().Order.Uint32(f.data[at:]) }
+func (f *fileReader) u64(at uint64) uint64 { return f.im.Encoding().Order.Uint64(f.data[at:]) }
 
 // take counts bytes of tables.
-func (f *file) take(n uint64) {
+func (f *fileReader) take(n uint64) {
 	if n > f.left {
 		f.err, n = cmp.Or(f.err, errOverlap), 0
 	}
@@ -160,16 +155,16 @@ func (f *file) take(n uint64) {
 }
 
 // readSections reads the headers of sections (dofh_secoff, dofh_secnum and dofh_secsize).
-func (f *file) readSections() {
+func (f *fileReader) readSections() {
 	size := uint64(len(f.data))
 	entry, n, start := uint64(f.u32(24)), uint64(f.u32(28)), f.u64(32)
-	if entry < dof.SectionSize || start > size || n > (size-start)/entry {
+	if entry < SectionSize || start > size || n > (size-start)/entry {
 		f.fail("has %d headers of sections of %d bytes at %#x", n, entry, start)
 		return
 	}
 	for i := range n {
 		at := start + i*entry
-		s := section{typ: f.u32(at), entsize: f.u32(at + 12), offset: f.u64(at + 16), size: f.u64(at + 24)}
+		s := sectionHeader{typ: f.u32(at), entsize: f.u32(at + 12), offset: f.u64(at + 16), size: f.u64(at + 24)}
 		if s.offset > size || s.size > size-s.offset {
 			f.fail("has a section of %d bytes at %#x, behind its end", s.size, s.offset)
 			return
@@ -179,7 +174,7 @@ func (f *file) readSections() {
 }
 
 // section finds the one of a type that the dof_secidx_t at an offset names. Its entries have a size at least.
-func (f *file) section(at uint64, typ, size uint32) (s section) {
+func (f *fileReader) section(at uint64, typ, size uint32) (s sectionHeader) {
 	index := f.u32(at)
 	if uint64(index) >= uint64(len(f.sections)) || f.sections[index].typ != typ {
 		f.fail("names section %d, which is not of type %d", index, typ)
@@ -192,22 +187,22 @@ func (f *file) section(at uint64, typ, size uint32) (s section) {
 }
 
 // relocations reads a dof_relohdr_t and its dof_relodesc_t.
-func (f *file) relocations(s section) {
+func (f *fileReader) relocations(s sectionHeader) {
 	if s.size < 12 {
 		f.fail("has a header of relocations of %d bytes", s.size)
 		return
 	}
-	list, target := f.section(s.offset+4, dof.SectRelTab, dof.RelocSize), f.section(s.offset+8, dof.SectProbes, 0)
+	list, target := f.section(s.offset+4, SectRelTab, RelocSize), f.section(s.offset+8, SectProbes, 0)
 	f.take(list.size)
 	for at := range f.entries(list) {
-		if dof.Relocation(f.u32(at+4)) == dof.Relative {
+		if Relocation(f.u32(at+4)) == Relative {
 			f.relative[target.offset+f.u64(at+8)] = true
 		}
 	}
 }
 
 // entries returns the offsets of the entries of a table, none after a fault.
-func (f *file) entries(s section) iter.Seq[uint64] {
+func (f *fileReader) entries(s sectionHeader) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for off := uint64(0); f.err == nil && off+uint64(s.entsize) <= s.size; off += uint64(s.entsize) {
 			if !yield(s.offset + off) {
@@ -217,27 +212,27 @@ func (f *file) entries(s section) iter.Seq[uint64] {
 	}
 }
 
-// tables are the sections of a provider.
-type tables struct {
+// providerTables are the sections of a provider.
+type providerTables struct {
 	name                                    string
-	strings, probes, args, offsets, enabled section
-	arguments                               map[types][]linkerset.Argument
+	strings, probes, args, offsets, enabled sectionHeader
+	arguments                               map[argTypes][]linkerset.Argument
 }
 
 // provider reads a dof_provider_t and its probes.
-func (f *file) provider(s section) {
+func (f *fileReader) provider(s sectionHeader) {
 	if s.size < 44 {
 		f.fail("has a provider of %d bytes", s.size)
 		return
 	}
 	at := s.offset
-	t := tables{
-		strings: f.section(at, dof.SectStrtab, 0), probes: f.section(at+4, dof.SectProbes, dof.ProbeSize),
-		args: f.section(at+8, dof.SectPrArgs, 1), offsets: f.section(at+12, dof.SectPrOffs, 4),
-		arguments: map[types][]linkerset.Argument{},
+	t := providerTables{
+		strings: f.section(at, SectStrtab, 0), probes: f.section(at+4, SectProbes, ProbeSize),
+		args: f.section(at+8, SectPrArgs, 1), offsets: f.section(at+12, SectPrOffs, 4),
+		arguments: map[argTypes][]linkerset.Argument{},
 	}
 	if f.u32(at+40) != 0 {
-		t.enabled = f.section(at+40, dof.SectPrEnOffs, 4)
+		t.enabled = f.section(at+40, SectPrEnOffs, 4)
 	}
 	t.name, _ = f.string(&t, uint64(f.u32(at+16)))
 	f.take(t.probes.size)
@@ -249,7 +244,7 @@ func (f *file) provider(s section) {
 }
 
 // string reads a string of a provider's, and returns the offset of what is behind it.
-func (f *file) string(t *tables, off uint64) (s string, next uint64) {
+func (f *fileReader) string(t *providerTables, off uint64) (s string, next uint64) {
 	if off < t.strings.size && f.err == nil {
 		text := f.text[t.strings.offset+off:][:t.strings.size-off]
 		if n := strings.IndexByte(text, 0); n >= 0 {
@@ -262,14 +257,14 @@ func (f *file) string(t *tables, off uint64) (s string, next uint64) {
 }
 
 // probe reads the dof_probe_t at an offset.
-func (f *file) probe(t *tables, at uint64) (p Probe) {
+func (f *fileReader) probe(t *providerTables, at uint64) (p FunctionProbe) {
 	p.Provider = t.name
 	p.Function, _ = f.string(t, uint64(f.u32(at+8)))
 	p.Name, _ = f.string(t, uint64(f.u32(at+12)))
 	p.Args = f.arguments(t, at)
 	start := f.start(at)
 	for _, siteTable := range []struct {
-		table    section
+		table    sectionHeader
 		first, n uint64
 		kind     arch.Kind
 	}{
@@ -289,7 +284,7 @@ func (f *file) probe(t *tables, at uint64) (p Probe) {
 }
 
 // start returns where the function of a probe begins, as a linker has filled it in.
-func (f *file) start(at uint64) image.Addr {
+func (f *fileReader) start(at uint64) image.Addr {
 	field := image.Addr{Offset: f.addr + at}
 	if f.relative[at] {
 		return field.Add(f.u64(at))
@@ -302,9 +297,9 @@ func (f *file) start(at uint64) image.Addr {
 	return ref.Addr
 }
 
-// types are what a dof_probe_t says of the arguments of a probe. It is the same for all
+// argTypes are what a dof_probe_t says of the arguments of a probe. It is the same for all
 // functions that have sites of it.
-type types struct {
+type argTypes struct {
 	native, translated uint32 // strings, one behind the other
 	nativeN            byte
 	translatedN        byte
@@ -312,8 +307,8 @@ type types struct {
 }
 
 // arguments reads what D programs see of the arguments of a probe.
-func (f *file) arguments(t *tables, at uint64) []linkerset.Argument {
-	key := types{f.u32(at + 16), f.u32(at + 20), f.data[at+32], f.data[at+33], f.u32(at + 24)}
+func (f *fileReader) arguments(t *providerTables, at uint64) []linkerset.Argument {
+	key := argTypes{f.u32(at + 16), f.u32(at + 20), f.data[at+32], f.data[at+33], f.u32(at + 24)}
 	if args, ok := t.arguments[key]; ok {
 		return args
 	}
@@ -341,7 +336,7 @@ func (f *file) arguments(t *tables, at uint64) []linkerset.Argument {
 }
 
 // strings reads some that stand one behind the other.
-func (f *file) strings(t *tables, first uint32, n byte) []string {
+func (f *fileReader) strings(t *providerTables, first uint32, n byte) []string {
 	off := uint64(first)
 	texts := make([]string, n)
 	for i := range texts {
