@@ -1,4 +1,4 @@
-package assembly
+package emit
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 type Text struct {
 	out  bytes.Buffer
 	word int // bytes
-	faults
+	nameFaults
 }
 
 // NewText starts a source, which opens with a comment and the name that its
 // object is to give as its source.
 func NewText(word int, file string, comment ...string) *Text {
-	t := &Text{word: word, faults: faults{defined: map[string]bool{}}}
+	t := &Text{word: word, nameFaults: nameFaults{defined: map[string]bool{}}}
 	t.out.WriteString("/*\n")
 	for _, line := range comment {
 		t.out.WriteString(" * " + line + "\n")
 	}
 	t.out.WriteString(" */\n")
-	t.line(".file %s", quoted(file))
+	t.line(".file %s", quotedString(file))
 	return t
 }
 
@@ -59,8 +59,8 @@ func (t *Text) name(s string) string {
 	return `"` + s + `"`
 }
 
-// quoted writes a string. Bytes other than plain characters are octal.
-func quoted(s string) string {
+// quotedString writes a string. Bytes other than plain characters are octal.
+func quotedString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for i := range len(s) {
@@ -146,7 +146,7 @@ func (t *Text) sum(name string, addend int64) string {
 }
 
 func (t *Text) Int(v uint32)    { t.line(".4byte %d", v) }
-func (t *Text) String(s string) { t.line(".asciz %s", quoted(s)) }
+func (t *Text) String(s string) { t.line(".asciz %s", quotedString(s)) }
 func (t *Text) Align(n int)     { t.line(".balign %d", n) }
 
 func (t *Text) Zero(n int) {

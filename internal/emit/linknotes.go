@@ -1,8 +1,9 @@
-// Package notes writes what linkers ask of every object of a link: that it needs
+package emit
+
+// LinkNotes are what linkers ask of every object of a link: that it needs
 // no executable stack, and what it promises of indirect branches. The program gets
 // what all of them promise, so an object that is added to a link must promise no
 // less than the others, and may promise no more.
-package notes
 
 import (
 	"debug/elf"
@@ -10,14 +11,13 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/assembly"
 )
 
 // ntGNUProperty is NT_GNU_PROPERTY_TYPE_0.
 const ntGNUProperty = 5
 
-// Common are the promises that all objects have in common.
-type Common struct {
+// LinkNotes are the promises that all objects have in common.
+type LinkNotes struct {
 	machine arch.Machine
 	objects int
 	bits    uint32
@@ -26,15 +26,15 @@ type Common struct {
 
 // OfData returns the promises of an object without code, which keeps every one: what it
 // did not promise the program would not.
-func (c *Common) OfData(m arch.Machine) *Common {
+func (c *LinkNotes) OfData(m arch.Machine) *LinkNotes {
 	if m == nil {
-		return &Common{}
+		return &LinkNotes{}
 	}
-	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Supported}
+	return &LinkNotes{machine: m, objects: 1, bits: c.any | m.Traits().Features.Supported}
 }
 
 // Add takes in an object; m is nil for a machine that is not known.
-func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
+func (c *LinkNotes) Add(o *elfreloc.Object, m arch.Machine) error {
 	if m == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 		if err != nil {
 			return err
 		}
-		bits, ok := features(o.Encoding, data, f.Property)
+		bits, ok := featureBits(o.Encoding, data, f.Property)
 		if !ok {
 			return o.SectionError(i, fmt.Errorf("makes no sense"))
 		}
@@ -64,7 +64,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 }
 
 // Merge takes in the objects of another.
-func (c *Common) Merge(added *Common) {
+func (c *LinkNotes) Merge(added *LinkNotes) {
 	if c.objects == 0 {
 		*c = *added
 		return
@@ -77,14 +77,14 @@ func (c *Common) Merge(added *Common) {
 }
 
 // LandingPad reports whether code has to begin with a landing pad.
-func (c *Common) LandingPad() bool {
+func (c *LinkNotes) LandingPad() bool {
 	return c.bits != 0 && c.bits&c.machine.Traits().Features.LandingPad != 0
 }
 
 // Write writes the sections, for words of the given size.
-func (c *Common) Write(a assembly.Assembler, word int) {
+func (c *LinkNotes) Write(a Assembler, word int) {
 	if c.bits != 0 {
-		a.Section(assembly.Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(word)})
+		a.Section(Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(word)})
 		const value = 4
 		size := 8 + value
 		a.Int(4) // of the name
@@ -96,11 +96,11 @@ func (c *Common) Write(a assembly.Assembler, word int) {
 		a.Int(c.bits)
 		a.Align(word)
 	}
-	a.Section(assembly.Section{Name: ".note.GNU-stack", Type: elf.SHT_PROGBITS, Align: 1})
+	a.Section(Section{Name: ".note.GNU-stack", Type: elf.SHT_PROGBITS, Align: 1})
 }
 
-// features finds a property in notes (Linux gABI extensions, "Program Property").
-func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, ok bool) {
+// featureBits finds a property in notes (Linux gABI extensions, "Program Property").
+func featureBits(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, ok bool) {
 	for n, err := range l.Notes(notes, uint64(l.Word())) {
 		if err != nil {
 			return 0, false
@@ -115,7 +115,7 @@ func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, 
 			}
 			what, size := l.Order.Uint32(desc), l.Order.Uint32(desc[4:])
 			var value []byte
-			if value, desc, ok = cut(desc[8:], size, l.Word()); !ok {
+			if value, desc, ok = cutPadded(desc[8:], size, l.Word()); !ok {
 				return 0, false
 			}
 			if what == property && len(value) == 4 {
@@ -126,9 +126,9 @@ func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, 
 	return bits, true
 }
 
-// cut takes n bytes, and what pads them to a multiple of align; at the end the
+// cutPadded takes n bytes, and what pads them to a multiple of align; at the end the
 // padding may be missing.
-func cut(b []byte, n uint32, align int) (first, after []byte, ok bool) {
+func cutPadded(b []byte, n uint32, align int) (first, after []byte, ok bool) {
 	if uint64(n) > uint64(len(b)) {
 		return nil, nil, false
 	}

@@ -1,4 +1,6 @@
-// Package records writes the records of probe sites as a source of their own, for
+package emit
+
+// A RecordList writes the records of probe sites as a source of their own, for
 // objects that stay as they are: kernels that patch themselves when they start.
 //
 // A record stands in another object than its site, so it can name the site only
@@ -17,7 +19,6 @@
 //
 // The symbol must not be one that another module interposes, so the records are
 // not for shared libraries with sites in functions that they export.
-package records
 
 import (
 	"cmp"
@@ -29,58 +30,57 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/notes"
 	"sdtconvert/patch"
 )
 
-// List holds the sites of all objects of a link.
-type List struct {
+// RecordList holds the sites of all objects of a link.
+type RecordList struct {
 	opts     patch.Options
 	word     int
 	machine  arch.Machine
-	sections []*section
+	sections []*recordSection
 	count    map[string]int // definitions of each global name, in all objects
 	groups   map[string]int // groups of each signature, in all objects
-	notes    notes.Common
+	notes    LinkNotes
 }
 
-// section is a text section with sites.
-type section struct {
+// recordSection is a text section with sites.
+type recordSection struct {
 	object    *elfreloc.Object // closed: for messages
 	index     int
-	signature string   // of its group, "" for none
-	bases     []base   // sorted by value; the best of equals is the last
-	foreign   string   // a symbol that names no definition alone, "" for none
-	moded     string   // a function whose symbol has bits beside its address, "" for none
-	described bool     // symbols of functions stand for descriptors
-	deletions []uint64 // places where linkers may delete code, sorted
-	sites     []site
+	signature string       // of its group, "" for none
+	bases     []baseSymbol // sorted by value; the best of equals is the last
+	foreign   string       // a symbol that names no definition alone, "" for none
+	moded     string       // a function whose symbol has bits beside its address, "" for none
+	described bool         // symbols of functions stand for descriptors
+	deletions []uint64     // places where linkers may delete code, sorted
+	sites     []recordSite
 }
 
-// base is a global symbol of a text section.
-type base struct {
+// baseSymbol is a global symbol of a text section.
+type baseSymbol struct {
 	name  string
 	value uint64
 	weak  bool
 }
 
-type site struct {
+type recordSite struct {
 	off   uint64
 	kind  arch.Kind
 	probe string // the probe object
 	place string // its function, for messages
 }
 
-// New makes an empty list. What the options say of names, probe objects and the layout
+// NewRecordList makes an empty list. What the options say of names, probe objects and the layout
 // of records counts.
-func New(opts patch.Options) *List {
-	return &List{opts: opts, count: map[string]int{}, groups: map[string]int{}}
+func NewRecordList(opts patch.Options) *RecordList {
+	return &RecordList{opts: opts, count: map[string]int{}, groups: map[string]int{}}
 }
 
 // Add takes in an object. All are of one machine. If some site of it could not be
 // converted, that is the error: what cannot be switched off cannot be switched on
 // either.
-func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
+func (l *RecordList) Add(o *elfreloc.Object, m arch.Machine) error {
 	l.opts.Layout = l.opts.ForObject(o).Layout
 	plan, err := l.plan(o, m)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 	}
 	for i := range o.Sections {
 		if o.Sections[i].Type == elf.SHT_GROUP {
-			l.groups[signature(o, i, syms)]++
+			l.groups[groupSignature(o, i, syms)]++
 		}
 	}
 	if plan == nil || len(plan.Sites) == 0 {
@@ -114,7 +114,7 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 }
 
 // plan plans the conversion of an object; nil where no stub is mentioned.
-func (l *List) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
+func (l *RecordList) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
 	mentioned, err := o.NamesContain(l.opts.Names.StubTexts())
 	if err != nil || !mentioned {
 		return nil, err
@@ -130,7 +130,7 @@ func (l *List) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
 	return plan, errors.Join(plan.Errors()...)
 }
 
-func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
+func (l *RecordList) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	o := plan.Scan.Object
 	objects, err := plan.Scan.ProbeObjects(l.opts.ProbePrefix)
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	if err != nil {
 		return err
 	}
-	sections := map[int]*section{}
+	sections := map[int]*recordSection{}
 	for _, s := range plan.Sites {
 		target, off := s.Relocs.Target, s.Change.Site.Offset
 		if objects.Local(s.Stub) {
@@ -148,19 +148,19 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 		}
 		sec := sections[target]
 		if sec == nil {
-			sec = &section{object: o, index: target, described: plan.Scan.Machine.Traits().Descriptors != ""}
+			sec = &recordSection{object: o, index: target, described: plan.Scan.Machine.Traits().Descriptors != ""}
 			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
 				return err
 			}
 			sections[target], l.sections = sec, append(l.sections, sec)
 		}
-		sec.sites = append(sec.sites, site{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
+		sec.sites = append(sec.sites, recordSite{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
 	}
 	return findBases(o, syms, sections, l.machine.Traits().Mode)
 }
 
-// signature returns the name of a group; linkers keep one group of each name.
-func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
+// groupSignature returns the name of a group; linkers keep one group of each name.
+func groupSignature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
 	if sym := int(o.Sections[group].Info); sym < syms.Len() {
 		return strings.Clone(syms.Name(sym))
 	}
@@ -168,7 +168,7 @@ func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
 }
 
 // deletions finds where linkers may delete code, sorted.
-func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []uint64, err error) {
+func (l *RecordList) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []uint64, err error) {
 	deletes := l.machine.Traits().Deletes
 	if deletes == nil {
 		return nil, nil
@@ -186,7 +186,7 @@ func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []ui
 // findBases finds the global symbols of sections, and the groups they are in.
 // Those of functions in another instruction set than the usual one are none: what is named
 // by its distance from such a one gets the bits that choose it, too.
-func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*section, mode uint64) error {
+func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*recordSection, mode uint64) error {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		sym := syms.At(i)
 		s := sections[sym.Section]
@@ -200,7 +200,7 @@ func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*sec
 		switch sym.Type {
 		case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT:
 			if sym.Name != "" && sym.Value <= o.Sections[sym.Section].Size {
-				s.bases = append(s.bases, base{strings.Clone(sym.Name), sym.Value, sym.Bind == elf.STB_WEAK})
+				s.bases = append(s.bases, baseSymbol{strings.Clone(sym.Name), sym.Value, sym.Bind == elf.STB_WEAK})
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*sec
 	for in, s := range sections {
 		slices.SortFunc(s.bases, compareBases)
 		if group, ok := groups[in]; ok {
-			s.signature = signature(o, group, syms)
+			s.signature = groupSignature(o, group, syms)
 		}
 	}
 	return nil
@@ -219,8 +219,8 @@ func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, sections map[int]*sec
 
 // compareBases puts the better one of equals last: the strong one, and then the
 // one whose name comes first.
-func compareBases(a, b base) int {
-	rank := func(b base) int {
+func compareBases(a, b baseSymbol) int {
+	rank := func(b baseSymbol) int {
 		if b.weak {
 			return 0
 		}

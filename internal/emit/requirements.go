@@ -1,5 +1,7 @@
-// Package stubs finds out what a link of objects with probes still needs, and
-// writes the object that has it: probe objects with their providers, for probes
+package emit
+
+// Requirements find out what a link of objects with probes still needs, and
+// write the object that has it: probe objects with their providers, for probes
 // that no source defines, and functions for stubs that are not converted.
 //
 // Definitions are weak, so that a real one, in an object that was not given, wins.
@@ -18,7 +20,6 @@
 // Each probe is in a COMDAT group of its own, with its entry in the linker set, as
 // those of DTRACE_PROBE are: two such objects in one link define it once, and
 // with --gc-sections it goes when its last record goes.
-package stubs
 
 import (
 	"debug/elf"
@@ -31,13 +32,12 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-// Options say what probes are called.
-type Options struct {
+// RequirementsOptions say what probes are called.
+type RequirementsOptions struct {
 	Names       patch.Names
 	ProbePrefix string // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
@@ -53,33 +53,33 @@ type Options struct {
 
 // Requirements are what a link needs, of the objects that were added.
 type Requirements struct {
-	opts    Options
+	opts    RequirementsOptions
 	empty   *elfreloc.Object // of the ABI of the first object
 	machine arch.Machine     // nil for one that is not known
-	notes   notes.Common
+	notes   LinkNotes
 	thunk   string
 
-	stubs    map[string]arch.Kind // undefined in some object
-	probes   map[string]*probe    // by the name of the probe object
-	defined  map[string]bool      // by an object: stubs, probe objects and providers; false if the link may leave it out
-	sources  map[string]bool      // providers of which a source defines a probe
-	exported map[string]bool      // by a shared library: probe objects and providers
+	stubs    map[string]arch.Kind     // undefined in some object
+	probes   map[string]*missingProbe // by the name of the probe object
+	defined  map[string]bool          // by an object: stubs, probe objects and providers; false if the link may leave it out
+	sources  map[string]bool          // providers of which a source defines a probe
+	exported map[string]bool          // by a shared library: probe objects and providers
 
 	references []string // symbols that the object refers to, besides
 }
 
-// probe is a probe that some object uses.
-type probe struct {
+// missingProbe is a probe that some object uses.
+type missingProbe struct {
 	object string // its name
 	id     string
 	user   string // the first file that uses it
 	hidden bool   // some reference is
 }
 
-// New needs nothing yet.
-func New(opts Options) *Requirements {
+// NewRequirements needs nothing yet.
+func NewRequirements(opts RequirementsOptions) *Requirements {
 	return &Requirements{
-		opts: opts, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
+		opts: opts, stubs: map[string]arch.Kind{}, probes: map[string]*missingProbe{},
 		defined: map[string]bool{}, sources: map[string]bool{}, exported: map[string]bool{},
 	}
 }
@@ -172,7 +172,7 @@ func (n *Requirements) Used() []string { return slices.Collect(maps.Keys(n.probe
 
 // ProvidersOf reports whether a shared library has a provider of a probe that lacks a definition.
 func (n *Requirements) ProvidersOf(library *elfreloc.Object) (bool, error) {
-	exports := New(n.opts)
+	exports := NewRequirements(n.opts)
 	if err := exports.addExports(library); err != nil {
 		return false, err
 	}
@@ -244,8 +244,8 @@ func (n *Requirements) isObject(name string) bool {
 	return strings.HasPrefix(name, n.opts.ProbePrefix) || strings.HasPrefix(name, providerPrefix)
 }
 
-// uses are the probe objects that symbols of an object may be of.
-type uses struct {
+// symbolUses are the probe objects that symbols of an object may be of.
+type symbolUses struct {
 	hasNew bool            // some were not met before
 	hidden map[string]bool // those that the object hides; nil for none
 }
@@ -253,7 +253,7 @@ type uses struct {
 // addSymbols takes in what a relocatable object defines, and of which providers it defines
 // probes. Weak definitions come with a use, those of DTRACE_PROBE and of New, and say
 // nothing of other names.
-func (n *Requirements) addSymbols(syms *elfreloc.Symbols) (u uses) {
+func (n *Requirements) addSymbols(syms *elfreloc.Symbols) (u symbolUses) {
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
 		name := syms.Name(i)
 		if !n.isObject(name) {
@@ -286,19 +286,19 @@ func (n *Requirements) addDefined(name string, strong bool) {
 	}
 }
 
-// Unknown is a probe that nothing in a link defines, though a source in it defines others
+// UnknownProbe is a probe that nothing in a link defines, though a source in it defines others
 // of its provider: its name may be misspelt.
-type Unknown struct {
+type UnknownProbe struct {
 	File     string // the first that uses it
 	Object   string // the name of its probe object
 	Provider string
 }
 
 // Unknown returns such probes, sorted by the name of the probe object.
-func (n *Requirements) Unknown() (unknown []Unknown) {
+func (n *Requirements) Unknown() (unknown []UnknownProbe) {
 	for _, p := range n.missing() {
 		if provider, _, ok := strings.Cut(p.id, "___"); ok && n.sources[provider] {
-			unknown = append(unknown, Unknown{p.user, p.object, provider})
+			unknown = append(unknown, UnknownProbe{p.user, p.object, provider})
 		}
 	}
 	return unknown
@@ -354,7 +354,7 @@ func (n *Requirements) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map
 func (n *Requirements) addProbe(object, id, user string, hidden map[string]bool) {
 	p := n.probes[object]
 	if p == nil {
-		p = &probe{object: object, id: id, user: user, hidden: n.opts.Hidden}
+		p = &missingProbe{object: object, id: id, user: user, hidden: n.opts.Hidden}
 		n.probes[object] = p
 	}
 	p.hidden = p.hidden || hidden[object]

@@ -1,4 +1,4 @@
-package assembly
+package emit
 
 import (
 	"bytes"
@@ -13,22 +13,22 @@ import (
 type Object struct {
 	e        *elfreloc.Edit
 	m        arch.Machine // nil where there is nothing but data without addresses
-	sections []*section
+	sections []*objectSection
 	groups   map[string]int // group section by signature
 	symbols  map[string]uint32
-	labels   map[string]label
-	faults
+	labels   map[string]localLabel
+	nameFaults
 }
 
-type section struct {
+type objectSection struct {
 	Section
 	data   []byte
-	relocs []pending
+	relocs []pendingReloc
 	syms   []pendingSymbol
 }
 
-// pending is a relocation before all names are known.
-type pending struct {
+// pendingReloc is a relocation before all names are known.
+type pendingReloc struct {
 	elfreloc.Relocation
 	name string
 }
@@ -38,8 +38,8 @@ type pendingSymbol struct {
 	at uint64
 }
 
-// label is where a local label is.
-type label struct {
+// localLabel is where a local label is.
+type localLabel struct {
 	section int // in Object.sections
 	at      uint64
 }
@@ -52,13 +52,13 @@ func NewObject(empty *elfreloc.Object, m arch.Machine, file string) (*Object, er
 		return nil, err
 	}
 	e.AddSymbol(elfreloc.Symbol{Name: file, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
-	return &Object{e: e, m: m, groups: map[string]int{}, symbols: map[string]uint32{}, labels: map[string]label{}, faults: faults{defined: map[string]bool{}}}, nil
+	return &Object{e: e, m: m, groups: map[string]int{}, symbols: map[string]uint32{}, labels: map[string]localLabel{}, nameFaults: nameFaults{defined: map[string]bool{}}}, nil
 }
 
-func (o *Object) last() *section { return o.sections[len(o.sections)-1] }
-func (o *Object) here() uint64   { return uint64(len(o.last().data)) }
+func (o *Object) last() *objectSection { return o.sections[len(o.sections)-1] }
+func (o *Object) here() uint64         { return uint64(len(o.last().data)) }
 
-func (o *Object) Section(s Section) { o.sections = append(o.sections, &section{Section: s}) }
+func (o *Object) Section(s Section) { o.sections = append(o.sections, &objectSection{Section: s}) }
 
 func (o *Object) Symbol(s Symbol) {
 	o.checkName(s.Name)
@@ -67,14 +67,14 @@ func (o *Object) Symbol(s Symbol) {
 
 func (o *Object) Label(local string) {
 	o.checkName(local)
-	o.labels[local] = label{len(o.sections) - 1, o.here()}
+	o.labels[local] = localLabel{len(o.sections) - 1, o.here()}
 }
 
 func (o *Object) add(b []byte) { o.last().data = append(o.last().data, b...) }
 
 func (o *Object) relocate(at uint64, typ uint32, name string, addend int64) {
 	r := elfreloc.Relocation{Offset: at, Type: typ, Addend: addend}
-	o.last().relocs = append(o.last().relocs, pending{r, name})
+	o.last().relocs = append(o.last().relocs, pendingReloc{r, name})
 }
 
 func (o *Object) Word(name string, addend int64) {
@@ -156,7 +156,7 @@ func (r objectReader) ReadAt(b []byte, off int64) (int, error) {
 	return copy(b, data), err
 }
 
-func (o *Object) addSection(s *section) int {
+func (o *Object) addSection(s *objectSection) int {
 	like := 0
 	if s.Group != "" {
 		var ok bool
@@ -207,7 +207,7 @@ func (o *Object) store(data []byte, r elfreloc.Relocation) {
 
 // resolve finds the symbol of a relocation. A local label is its section's symbol
 // and an offset.
-func (o *Object) resolve(r *pending, indexes []int) {
+func (o *Object) resolve(r *pendingReloc, indexes []int) {
 	if r.name == "" {
 		return
 	}

@@ -1,4 +1,4 @@
-package notes
+package emit
 
 import (
 	"debug/elf"
@@ -8,12 +8,11 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
-func note(namesz, descsz, typ uint32, rest ...byte) []byte {
+func propertyNote(namesz, descsz, typ uint32, rest ...byte) []byte {
 	var b []byte
 	for _, v := range []uint32{namesz, descsz, typ} {
 		b = binary.LittleEndian.AppendUint32(b, v)
@@ -40,20 +39,20 @@ func TestFeatures(t *testing.T) {
 		ok    bool
 	}{
 		{"nothing", nil, 0, true},
-		{"a property", note(4, 16, 5, join(gnu, value)...), 3, true},
-		{"behind another", note(4, 32, 5, join(gnu, other, value)...), 3, true},
-		{"behind another note", join(note(4, 0, 1, gnu...), note(4, 16, 5, join(gnu, value)...)), 3, true},
-		{"without padding", note(4, 12, 5, join(gnu, value[:12])...), 3, true},
-		{"another's", note(4, 16, 5, join([]byte("ABC\x00"), value)...), 0, true},
-		{"another type", note(4, 16, 6, join(gnu, value)...), 0, true},
-		{"a cut header", note(4, 16, 5)[:11], 0, false},
-		{"a long name", note(1<<31, 16, 5, join(gnu, value)...), 0, false},
-		{"a long note", note(4, 0xffffffff, 5, join(gnu, value)...), 0, false},
-		{"a long property", note(4, 16, 5, join(gnu, value[:4], []byte{9}, value[5:])...), 0, false},
-		{"a cut property", note(4, 4, 5, join(gnu, value[:4])...), 0, false},
+		{"a property", propertyNote(4, 16, 5, join(gnu, value)...), 3, true},
+		{"behind another", propertyNote(4, 32, 5, join(gnu, other, value)...), 3, true},
+		{"behind another note", join(propertyNote(4, 0, 1, gnu...), propertyNote(4, 16, 5, join(gnu, value)...)), 3, true},
+		{"without padding", propertyNote(4, 12, 5, join(gnu, value[:12])...), 3, true},
+		{"another's", propertyNote(4, 16, 5, join([]byte("ABC\x00"), value)...), 0, true},
+		{"another type", propertyNote(4, 16, 6, join(gnu, value)...), 0, true},
+		{"a cut header", propertyNote(4, 16, 5)[:11], 0, false},
+		{"a long name", propertyNote(1<<31, 16, 5, join(gnu, value)...), 0, false},
+		{"a long note", propertyNote(4, 0xffffffff, 5, join(gnu, value)...), 0, false},
+		{"a long property", propertyNote(4, 16, 5, join(gnu, value[:4], []byte{9}, value[5:])...), 0, false},
+		{"a cut property", propertyNote(4, 4, 5, join(gnu, value[:4])...), 0, false},
 	} {
 		l := elfreloc.Encoding{Class: elf.ELFCLASS64, Order: binary.LittleEndian}
-		if bits, ok := features(l, c.notes, property); bits != c.bits || ok != c.ok {
+		if bits, ok := featureBits(l, c.notes, property); bits != c.bits || ok != c.ok {
 			t.Errorf("%s: %#x, %v", c.name, bits, ok)
 		}
 	}
@@ -67,13 +66,13 @@ func TestCommonPromises(t *testing.T) {
 	supported := m.Traits().Features.Supported
 	promising := map[uint32]*elfreloc.Object{}
 	for bits := range uint32(8) {
-		a := expect.Value(assembly.NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
-		(&Common{machine: m, bits: bits}).Write(a, 8)
+		a := expect.Value(NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
+		(&LinkNotes{machine: m, bits: bits}).Write(a, 8)
 		promising[bits] = objects.Open(t, expect.Value(a.Bytes())(t))
 	}
 	r := rand.New(rand.NewPCG(1, 4))
 	for range 500 {
-		parts, want := make([]Common, 1+r.IntN(3)), Common{}
+		parts, want := make([]LinkNotes, 1+r.IntN(3)), LinkNotes{}
 		for i := range parts {
 			for range r.IntN(3) {
 				bits := []uint32{3, uint32(r.IntN(8))}[r.IntN(2)]
@@ -86,7 +85,7 @@ func TestCommonPromises(t *testing.T) {
 				want.any |= bits
 			}
 		}
-		var got Common
+		var got LinkNotes
 		for i := range parts {
 			got.Merge(&parts[i])
 		}

@@ -1,4 +1,4 @@
-package stubs_test
+package emit_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -22,19 +22,19 @@ import (
 	"sdtconvert/patch"
 )
 
-func options() stubs.Options {
-	return stubs.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()}
+func testOptions() emit.RequirementsOptions {
+	return emit.RequirementsOptions{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()}
 }
 
-func open(data []byte, name string) (*elfreloc.Object, error) {
+func openBytes(data []byte, name string) (*elfreloc.Object, error) {
 	return elfreloc.Open(bytes.NewReader(data), int64(len(data)), name)
 }
 
-// need adds objects in memory.
-func need(files ...objects.File) (*stubs.Requirements, error) {
-	n := stubs.New(options())
+// needOf adds objects in memory.
+func needOf(files ...objects.File) (*emit.Requirements, error) {
+	n := emit.NewRequirements(testOptions())
 	for _, f := range files {
-		o, err := open(f.Data, f.Name)
+		o, err := openBytes(f.Data, f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func need(files ...objects.File) (*stubs.Requirements, error) {
 
 func objectOf(t *testing.T, files ...objects.File) objects.File {
 	t.Helper()
-	data := expect.Value(expect.Value(need(files...))(t).Object())(t)
+	data := expect.Value(expect.Value(needOf(files...))(t).Object())(t)
 	return objects.File{Name: "stubs.o", Data: data}
 }
 
@@ -55,7 +55,7 @@ func objectOf(t *testing.T, files ...objects.File) objects.File {
 // listings.
 func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 	t.Helper()
-	o := expect.Value(open(file.Data, file.Name))(t)
+	o := expect.Value(openBytes(file.Data, file.Name))(t)
 	im := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 	reader := linkerset.NewProbes(im, "sdt_")
 	arrays := expect.Value(im.Arrays("set_sdt_probes_set"))(t)
@@ -117,19 +117,19 @@ func TestMade(t *testing.T) {
 		{objectOf(t, objectOf(t, calls)), true},
 		{calls, false},
 	} {
-		o := expect.Value(open(c.file.Data, c.file.Name))(t)
-		expect.Equal(t, c.want, expect.Value(stubs.IsGenerated(o))(t), "%s", c.file.Name)
+		o := expect.Value(openBytes(c.file.Data, c.file.Name))(t)
+		expect.Equal(t, c.want, expect.Value(emit.IsGenerated(o))(t), "%s", c.file.Name)
 		e := expect.Value(o.Edit())(t)
 		e.AddSection(elfreloc.NewSection{Name: ".more", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Data: []byte{1}})
 		o = objects.Open(t, objects.Save(t, e, c.file.Data))
-		expect.Equal(t, false, expect.Value(stubs.IsGenerated(o))(t), "%s with more", c.file.Name)
+		expect.Equal(t, false, expect.Value(emit.IsGenerated(o))(t), "%s with more", c.file.Name)
 	}
 }
 
 // check makes both forms of what is needed: the same bytes each time, or errors.
 func check(t *testing.T, file objects.File) (made bool) {
 	t.Helper()
-	n, err := need(file)
+	n, err := needOf(file)
 	if err != nil {
 		return false
 	}
@@ -138,7 +138,7 @@ func check(t *testing.T, file objects.File) (made bool) {
 		t.Errorf("%s: a source, but no object: %v", file.Name, err)
 	}
 	if err != nil {
-		if !strings.Contains(err.Error(), "two definitions") && err != stubs.ErrNoObject {
+		if !strings.Contains(err.Error(), "two definitions") && err != emit.ErrNoObject {
 			t.Errorf("%s: %v", file.Name, err)
 		}
 		return false
@@ -146,9 +146,9 @@ func check(t *testing.T, file objects.File) (made bool) {
 	if again, err := n.Object(); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("%s: %v, not the same bytes again", file.Name, err)
 	}
-	o := expect.Value(open(data, "stubs.o"))(t, "%s", file.Name)
-	expect.Equal(t, true, expect.Value(stubs.IsGenerated(o))(t), "%s: is generated", file.Name)
-	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {
+	o := expect.Value(openBytes(data, "stubs.o"))(t, "%s", file.Name)
+	expect.Equal(t, true, expect.Value(emit.IsGenerated(o))(t), "%s: is generated", file.Name)
+	if _, err := needOf(objects.File{Name: "stubs.o", Data: data}); err != nil {
 		t.Errorf("%s: %v", file.Name, err)
 	}
 	checkSymbols(t, file.Name, o)
@@ -233,8 +233,8 @@ func TestHiddenReferences(t *testing.T) {
 			files, paths = append(files, name), append(paths, filepath.Join(directory, name))
 		}
 		for _, convert := range []bool{false, true} {
-			options := stubs.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Converted: true}
-			need, part := stubs.New(options), stubs.New(options)
+			options := emit.RequirementsOptions{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Converted: true}
+			need, part := emit.NewRequirements(options), emit.NewRequirements(options)
 			for i, path := range paths {
 				data := disk.Read(t, path)
 				if out, ok := converted.Object(t, data); ok {
@@ -243,7 +243,7 @@ func TestHiddenReferences(t *testing.T) {
 					}
 					disk.Write(t, path+".converted.o", out)
 				}
-				o := expect.Value(open(data, path))(t)
+				o := expect.Value(openBytes(data, path))(t)
 				into := need
 				if (i+n)%2 == 0 {
 					into = part
@@ -251,7 +251,7 @@ func TestHiddenReferences(t *testing.T) {
 				expect.OK(t, into.Add(o, machines.Lookup(o.ABI())))
 			}
 			need.Merge(part)
-			o := expect.Value(open(disk.Read(t, filepath.Join(directory, "lib.so")), "lib.so"))(t)
+			o := expect.Value(openBytes(disk.Read(t, filepath.Join(directory, "lib.so")), "lib.so"))(t)
 			expect.OK(t, need.Add(o, nil))
 			expect.Equal(t, len(want) > 0, need.Missing(), "case %d: something is missing", n)
 			if !need.Missing() {
@@ -290,11 +290,11 @@ func TestUnknownProbes(t *testing.T) {
 	} {
 		disk.Write(t, file+".s", fmt.Sprintf("\t.data\n\t.%s sdt_%s\nsdt_%[2]s: .zero 96\n\t.text\n\tcall __dtrace_probe_%s\n", c.binding, c.defined, c.called))
 		tools.Must(t, "as", "-o", file+".o", file+".s")
-		var want []stubs.Unknown
+		var want []emit.UnknownProbe
 		if c.want != "" {
-			want = []stubs.Unknown{{File: "a.o", Object: "sdt_" + c.called, Provider: c.want}}
+			want = []emit.UnknownProbe{{File: "a.o", Object: "sdt_" + c.called, Provider: c.want}}
 		}
-		n := expect.Value(need(objects.File{Name: "a.o", Data: disk.Read(t, file+".o")}))(t)
+		n := expect.Value(needOf(objects.File{Name: "a.o", Data: disk.Read(t, file+".o")}))(t)
 		expect.Equal(t, want, n.Unknown(), "%+v", c)
 	}
 }
@@ -302,8 +302,8 @@ func TestUnknownProbes(t *testing.T) {
 // What is called is the code, and what has the name its descriptor: of the address of the
 // code, the pointer to the table of contents, which no symbol stands for, and a word more.
 func TestStubsStandForTheirDescriptors(t *testing.T) {
-	o := expect.Value(open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o"))(t)
-	n := stubs.New(options())
+	o := expect.Value(openBytes(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o"))(t)
+	n := emit.NewRequirements(testOptions())
 	expect.OK(t, n.Add(o, machines.Lookup(o.ABI())))
 	f := disk.ELF(t, expect.Value(n.Object())(t))
 	syms := expect.Value(f.Symbols())(t)

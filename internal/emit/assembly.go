@@ -1,10 +1,12 @@
-// Package assembly writes small objects from one description: as ELF, with a
-// writer of our own, or as source that GNU's and clang's assemblers take.
+// Package emit writes objects from nothing: the definitions that a link still needs
+// (requirements.go, definitions.go), the records of objects that stay as they are (records.go,
+// recordsource.go), and the notes that linkers ask of every object (linknotes.go).
 //
 // The caller describes an object with the methods of an Assembler in the order of the
-// file, and cannot tell which of the two it is. So what the source says is what
+// file, and cannot tell whether it becomes ELF, with a writer of our own (object.go), or source
+// that GNU's and clang's assemblers take (text.go). So what the source says is what
 // the object holds.
-package assembly
+package emit
 
 import (
 	"cmp"
@@ -51,19 +53,19 @@ type Assembler interface {
 // isLocal reports whether a name is that of a local label.
 func isLocal(name string) bool { return len(name) > 2 && name[:2] == ".L" }
 
-// faults finds out what is defined twice, and keeps the first error.
-type faults struct {
+// nameFaults finds out what is defined twice, and keeps the first error.
+type nameFaults struct {
 	defined map[string]bool
 	err     error
 }
 
 // Err returns the first error.
-func (f *faults) Err() error { return f.err }
+func (f *nameFaults) Err() error { return f.err }
 
-func (f *faults) fail(err error) { f.err = cmp.Or(f.err, err) }
+func (f *nameFaults) fail(err error) { f.err = cmp.Or(f.err, err) }
 
 // checkName fails for a name that was defined before.
-func (f *faults) checkName(name string) {
+func (f *nameFaults) checkName(name string) {
 	if f.defined[name] {
 		f.fail(fmt.Errorf("two definitions of %q are needed in one object", name))
 	}

@@ -1,4 +1,4 @@
-package records
+package emit
 
 import (
 	"cmp"
@@ -8,15 +8,14 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/linkerset"
 )
 
 // Source writes all records, or returns what stands in the way.
-func (l *List) Source() ([]byte, []error) {
-	records := map[arch.Kind][]record{}
+func (l *RecordList) Source() ([]byte, []error) {
+	records := map[arch.Kind][]sourceRecord{}
 	var errs []error
-	copies := map[string][]*section{}
+	copies := map[string][]*recordSection{}
 	for _, s := range l.sections {
 		l.sift(s)
 		copies[s.signature] = append(copies[s.signature], s)
@@ -37,9 +36,9 @@ func (l *List) Source() ([]byte, []error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
+	t := NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for k := range arch.Kinds {
-		write(t, l.opts.Layout, l.word, k, records[k])
+		writeRecords(t, l.opts.Layout, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)
 	if err := t.Err(); err != nil {
@@ -49,19 +48,19 @@ func (l *List) Source() ([]byte, []error) {
 }
 
 // nameSites names all sites of a section, or says why it cannot.
-func (s *section) nameSites() (records []record, errs []error) {
+func (s *recordSection) nameSites() (records []sourceRecord, errs []error) {
 	for _, site := range s.sites {
 		b, err := s.base(site.off)
 		if err != nil {
 			errs = append(errs, s.refuse(site, err))
 			continue
 		}
-		records = append(records, record{probe: site.probe, base: b.name, offset: int64(site.off - b.value)})
+		records = append(records, sourceRecord{probe: site.probe, base: b.name, offset: int64(site.off - b.value)})
 	}
 	return records, errs
 }
 
-func (s *section) refuse(site site, err error) error {
+func (s *recordSection) refuse(site recordSite, err error) error {
 	where := ""
 	if site.place != "" {
 		where = "in " + site.place + ": "
@@ -71,10 +70,10 @@ func (s *section) refuse(site site, err error) error {
 
 // base finds the nearest symbol before a site that names it, or else the nearest
 // behind it.
-func (s *section) base(off uint64) (*base, error) {
+func (s *recordSection) base(off uint64) (*baseSymbol, error) {
 	bases := s.bases
-	var before, behind *base
-	first, _ := slices.BinarySearchFunc(bases, off+1, func(b base, off uint64) int { return cmp.Compare(b.value, off) })
+	var before, behind *baseSymbol
+	first, _ := slices.BinarySearchFunc(bases, off+1, func(b baseSymbol, off uint64) int { return cmp.Compare(b.value, off) })
 	if first > 0 {
 		before = &bases[first-1]
 	}
@@ -99,8 +98,8 @@ func (s *section) base(off uint64) (*base, error) {
 }
 
 // sift leaves a section the symbols that name their own definitions, and notes one that does not.
-func (l *List) sift(s *section) {
-	s.bases = slices.DeleteFunc(s.bases, func(b base) bool {
+func (l *RecordList) sift(s *recordSection) {
+	s.bases = slices.DeleteFunc(s.bases, func(b baseSymbol) bool {
 		if l.names(s, &b) {
 			return false
 		}
@@ -111,7 +110,7 @@ func (l *List) sift(s *section) {
 
 // names reports whether a symbol's name is that of its own definition in the
 // finished program, or of an equal copy.
-func (l *List) names(s *section, b *base) bool {
+func (l *RecordList) names(s *recordSection, b *baseSymbol) bool {
 	n := l.count[b.name]
 	if s.signature != "" {
 		return n == l.groups[s.signature]
@@ -120,14 +119,14 @@ func (l *List) names(s *section, b *base) bool {
 }
 
 // deletes reports whether linkers may delete code from one offset up to another.
-func (s *section) deletes(from, to uint64) bool {
+func (s *recordSection) deletes(from, to uint64) bool {
 	i, _ := slices.BinarySearch(s.deletions, from)
 	return i < len(s.deletions) && s.deletions[i] < to
 }
 
 // checkCopies refuses copies of an inline function that do not all have the same
 // sites, as it is not known which of them is kept.
-func (l *List) checkCopies(s *section, records []record, copies []*section) []error {
+func (l *RecordList) checkCopies(s *recordSection, records []sourceRecord, copies []*recordSection) []error {
 	if n := l.groups[s.signature]; len(copies) != n {
 		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
 	}
@@ -136,7 +135,7 @@ func (l *List) checkCopies(s *section, records []record, copies []*section) []er
 		if len(bad) > 0 {
 			return bad
 		}
-		sameKind := func(a, b site) bool { return a.kind == b.kind }
+		sameKind := func(a, b recordSite) bool { return a.kind == b.kind }
 		if !slices.Equal(records, copied) || !slices.EqualFunc(s.sites, c.sites, sameKind) {
 			return []error{s.refuse(s.sites[0], fmt.Errorf("the copy of %q in %s has other sites; compile both with the same flags", s.signature, c.object.Name))}
 		}
@@ -144,25 +143,25 @@ func (l *List) checkCopies(s *section, records []record, copies []*section) []er
 	return nil
 }
 
-// record is that of a site in another object, both fields of which have to be
+// sourceRecord is that of a site in another object, both fields of which have to be
 // named by symbols.
-type record struct {
+type sourceRecord struct {
 	probe  string // the probe object
 	base   string // a symbol in the site's section
 	offset int64  // of the site from there, bytes
 }
 
-// write writes the records of one kind as source.
-func write(t *assembly.Text, l linkerset.Layout, word int, k arch.Kind, records []record) {
+// writeRecords writes the records of one kind as source.
+func writeRecords(t *Text, l linkerset.Layout, word int, k arch.Kind, records []sourceRecord) {
 	if len(records) == 0 {
 		return
 	}
-	w := &writer{t: t, hidden: map[string]bool{}}
+	w := &recordWriter{t: t, hidden: map[string]bool{}}
 	for _, s := range l.Arrays(k, word) {
-		t.Section(assembly.Section{Name: s.Name, Type: elf.SHT_PROGBITS, Flags: s.Flags, Align: uint64(s.Align)})
+		t.Section(Section{Name: s.Name, Type: elf.SHT_PROGBITS, Flags: s.Flags, Align: uint64(s.Align)})
 		for i := range records {
 			if s.Label != "" {
-				t.Label(label(s.Label, i))
+				t.Label(entryLabel(s.Label, i))
 			}
 			for _, f := range s.Entry {
 				w.field(f, i, &records[i])
@@ -172,22 +171,22 @@ func write(t *assembly.Text, l linkerset.Layout, word int, k arch.Kind, records 
 	}
 }
 
-type writer struct {
-	t      *assembly.Text
+type recordWriter struct {
+	t      *Text
 	hidden map[string]bool // probe objects
 	label  string          // of the entries of the section before
 }
 
-func label(begin string, entry int) string { return fmt.Sprintf("%s%d", begin, entry) }
+func entryLabel(begin string, entry int) string { return fmt.Sprintf("%s%d", begin, entry) }
 
 // field writes a field of the entry for a record.
-func (w *writer) field(f linkerset.Field, entry int, r *record) {
+func (w *recordWriter) field(f linkerset.Field, entry int, r *sourceRecord) {
 	name, offset := r.probe, int64(0)
 	switch f.To {
 	case linkerset.ToSite:
 		name, offset = r.base, r.offset
 	case linkerset.ToStructure:
-		name = label(w.label, entry)
+		name = entryLabel(w.label, entry)
 	}
 	if !f.Distance {
 		w.t.Word(name, offset)

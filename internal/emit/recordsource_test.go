@@ -1,4 +1,4 @@
-package records
+package emit
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 )
 
 // sectionOf makes a section with symbols at offsets; a weak one's name ends in ?.
-func sectionOf(bases map[string]uint64, deletions ...uint64) *section {
-	s := &section{deletions: deletions}
+func sectionOf(bases map[string]uint64, deletions ...uint64) *recordSection {
+	s := &recordSection{deletions: deletions}
 	for name, value := range bases {
 		plain := strings.TrimSuffix(name, "?")
-		s.bases = append(s.bases, base{plain, value, plain != name})
+		s.bases = append(s.bases, baseSymbol{plain, value, plain != name})
 	}
 	slices.SortFunc(s.bases, compareBases)
 	return s
@@ -28,7 +28,7 @@ func TestBase(t *testing.T) {
 	const others = "defined in several objects"
 	for _, c := range []struct {
 		name    string
-		section *section
+		section *recordSection
 		want    string
 	}{
 		{"nothing", sectionOf(nil), "its section has no global symbol"},
@@ -45,7 +45,7 @@ func TestBase(t *testing.T) {
 		{"deletions around", sectionOf(map[string]uint64{"f": 50, "g": 150}, 99, 100), "-mno-relax"},
 		{"a deletion at the site", sectionOf(map[string]uint64{"g": 150}, 100), "-mno-relax"},
 	} {
-		l := &List{count: map[string]int{"two": 2}, groups: map[string]int{"copied": 2}}
+		l := &RecordList{count: map[string]int{"two": 2}, groups: map[string]int{"copied": 2}}
 		for _, b := range c.section.bases {
 			l.count[b.name] = max(l.count[b.name], 1)
 		}
@@ -62,7 +62,7 @@ func TestBase(t *testing.T) {
 
 // All copies of a group define its symbols, and nothing else may.
 func TestBaseInGroups(t *testing.T) {
-	l := &List{count: map[string]int{"copied": 2, "strange": 3}, groups: map[string]int{"copied": 2}}
+	l := &RecordList{count: map[string]int{"copied": 2, "strange": 3}, groups: map[string]int{"copied": 2}}
 	s := sectionOf(map[string]uint64{"copied?": 10, "strange?": 20})
 	s.signature = "copied"
 	l.sift(s)
@@ -75,7 +75,7 @@ func TestBaseInGroups(t *testing.T) {
 func TestBaseOfAnotherInstructionSet(t *testing.T) {
 	data := objects.Read(t, "existing.thumb-clang19-O2.o")
 	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o"))(t)
-	l := New(patch.Options{FixedLayout: true}.Complete())
+	l := NewRecordList(patch.Options{FixedLayout: true}.Complete())
 	expect.OK(t, l.Add(o, machines.Lookup(o.ABI())))
 	_, errs := l.Source()
 	const want = `thumb.o: .text+0x4: in existing_user+0x4: a site of "sdt_existing___probe" that no other object can name: what is named by "existing_user" is not of the usual instruction set; compile for that, or convert the object`
