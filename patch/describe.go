@@ -5,7 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
@@ -23,9 +23,9 @@ type ProbeSource interface {
 type probeInfo struct {
 	plan     *Plan
 	objects  *ProbeObjects
-	defined  *linkerset.Probes              // what probe objects say that this object defines
-	declared map[string][][]lines.Parameter // of stubs, by debug information; nil until it is asked
-	fault    error                          // of debug information
+	defined  *linkerset.Probes                  // what probe objects say that this object defines
+	declared map[string][][]debuginfo.Parameter // of stubs, by debug information; nil until it is asked
+	fault    error                              // of debug information
 }
 
 // probeInfo returns what is known of the probes of the object. It is made once for a plan:
@@ -64,7 +64,7 @@ func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
 
 // prototypes returns the parameters of stubs that debug information declares, by the
 // stub's name. With a fault they are those that were read before it.
-func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault error) {
+func (k *probeInfo) prototypes() (declared map[string][][]debuginfo.Parameter, fault error) {
 	if k.declared != nil {
 		return k.declared, k.fault
 	}
@@ -72,12 +72,12 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 	for _, stub := range k.plan.Scan.Stubs {
 		names[stub.Name] = true
 	}
-	var table *lines.Table
-	if table, k.fault = lines.New(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
+	var table *debuginfo.Lines
+	if table, k.fault = debuginfo.NewLines(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
 		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
 	}
 	if k.declared == nil {
-		k.declared = map[string][][]lines.Parameter{}
+		k.declared = map[string][][]debuginfo.Parameter{}
 	}
 	return k.declared, k.fault
 }

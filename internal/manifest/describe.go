@@ -8,7 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sitestate"
@@ -329,7 +329,7 @@ func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults [
 	if machine == nil || len(m.Sites) == 0 {
 		return nil
 	}
-	table, err := lines.New(o, machine)
+	table, err := debuginfo.NewLines(o, machine)
 	if err != nil {
 		faults = append(faults, err)
 	}

@@ -1,4 +1,4 @@
-package cursor_test
+package debuginfo
 
 import (
 	"encoding/binary"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // repeat makes n bytes and then others.
@@ -37,19 +35,19 @@ func TestIntegers(t *testing.T) {
 		{8, 0xf8e7d6c5b4a39281, 0x8192a3b4c5d6e7f8, "0x8 bytes, 0x7 are left"},
 	} {
 		for order, want := range map[bool]uint64{false: c.little, true: c.big} {
-			r := cursor.Cursor{Data: data, Big: order}
-			if got := r.Uint(c.n); got != want || r.Bad() || r.At != c.n {
-				t.Errorf("%d bytes, big-endian %v: %#x at %d and %v, want %#x", c.n, order, got, r.At, r.Err(), want)
+			r := cursor{data: data, big: order}
+			if got := r.uint(c.n); got != want || r.bad() || r.at != c.n {
+				t.Errorf("%d bytes, big-endian %v: %#x at %d and %v, want %#x", c.n, order, got, r.at, r.fault(), want)
 			}
-			r = cursor.Cursor{Data: data[:c.n-1], Big: order}
-			if got := r.Uint(c.n); got != 0 || message(r.Err()) != c.fault || r.At != 0 {
-				t.Errorf("%d bytes of %d: %#x at %d and %v", c.n, c.n-1, got, r.At, r.Err())
+			r = cursor{data: data[:c.n-1], big: order}
+			if got := r.uint(c.n); got != 0 || message(r.fault()) != c.fault || r.at != 0 {
+				t.Errorf("%d bytes of %d: %#x at %d and %v", c.n, c.n-1, got, r.at, r.fault())
 			}
 		}
 	}
 	for _, n := range []int{-1, 0, 3, 5, 9} {
-		r := cursor.Cursor{Data: data}
-		if got := r.Uint(n); got != 0 || !r.Bad() {
+		r := cursor{data: data}
+		if got := r.uint(n); got != 0 || !r.bad() {
 			t.Errorf("%d bytes are %#x", n, got)
 		}
 	}
@@ -68,45 +66,45 @@ func TestLengths(t *testing.T) {
 		{[]byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0}, 0, true, "0x8 bytes, 0x3 are left"},
 		{[]byte{1, 0, 0}, 0, false, "0x4 bytes, 0x3 are left"},
 	} {
-		r := cursor.Cursor{Data: c.data}
-		if n, wide := r.Length(); n != c.n || wide != c.wide || message(r.Err()) != c.fault {
-			t.Errorf("% x: %#x, wide %v and %v", c.data, n, wide, r.Err())
+		r := cursor{data: c.data}
+		if n, wide := r.length(); n != c.n || wide != c.wide || message(r.fault()) != c.fault {
+			t.Errorf("% x: %#x, wide %v and %v", c.data, n, wide, r.fault())
 		}
 	}
-	r := cursor.Cursor{Data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}}
-	if narrow, wide := r.Word(false), r.Word(true); narrow != 1 || wide != 2 || r.At != 12 {
-		t.Errorf("offsets %#x and %#x, up to %d", narrow, wide, r.At)
+	r := cursor{data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}}
+	if narrow, wide := r.word(false), r.word(true); narrow != 1 || wide != 2 || r.at != 12 {
+		t.Errorf("offsets %#x and %#x, up to %d", narrow, wide, r.at)
 	}
 }
 
 func TestText(t *testing.T) {
-	r := cursor.Cursor{Data: []byte("ab\x00\x00c")}
-	if a, b := r.Text(), r.Text(); string(a) != "ab" || len(b) != 0 || r.Bad() || cap(a) != 2 {
-		t.Errorf("%q and %q: %v", a, b, r.Err())
+	r := cursor{data: []byte("ab\x00\x00c")}
+	if a, b := r.text(), r.text(); string(a) != "ab" || len(b) != 0 || r.bad() || cap(a) != 2 {
+		t.Errorf("%q and %q: %v", a, b, r.fault())
 	}
-	if c := r.Text(); c != nil || !errors.Is(r.Err(), cursor.ErrNoEnd) || r.At != 4 {
-		t.Errorf("%q at %d: %v", c, r.At, r.Err())
+	if c := r.text(); c != nil || !errors.Is(r.fault(), errNoEnd) || r.at != 4 {
+		t.Errorf("%q at %d: %v", c, r.at, r.fault())
 	}
 }
 
 // The first fault stays, and nothing is read behind it.
 func TestFirstFaultStays(t *testing.T) {
 	fault := errors.New("the caller's")
-	r := cursor.Cursor{Data: repeat(1, 100)}
-	r.Fail(fault)
-	r.Fail(cursor.ErrNoEnd)
+	r := cursor{data: repeat(1, 100)}
+	r.fail(fault)
+	r.fail(errNoEnd)
 	for name, got := range map[string]bool{
-		"Take": r.Take(1) != nil, "U8": r.U8() != 0, "U16": r.U16() != 0, "U32": r.U32() != 0, "U64": r.U64() != 0,
-		"Uint": r.Uint(3) != 0, "Uleb": r.Uleb() != 0, "Sleb": r.Sleb() != 0, "Text": r.Text() != nil,
+		"Take": r.take(1) != nil, "U8": r.u8() != 0, "U16": r.u16() != 0, "U32": r.u32() != 0, "U64": r.u64() != 0,
+		"Uint": r.uint(3) != 0, "Uleb": r.uleb() != 0, "Sleb": r.sleb() != 0, "Text": r.text() != nil,
 	} {
 		if got {
 			t.Errorf("%s reads on", name)
 		}
 	}
-	r.Skip(1)
-	r.SkipLEB()
-	if r.At != 0 || r.Err() != fault {
-		t.Errorf("at %d: %v", r.At, r.Err())
+	r.skip(1)
+	r.skipLEB()
+	if r.at != 0 || r.fault() != fault {
+		t.Errorf("at %d: %v", r.at, r.fault())
 	}
 }
 
@@ -128,61 +126,61 @@ func FuzzCursor(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, ops, data []byte, most bool) {
-		r := cursor.Cursor{Data: data, Big: most}
+		r := cursor{data: data, big: most}
 		for _, op := range ops {
-			before, bad := r.At, r.Bad()
+			before, bad := r.at, r.bad()
 			read(t, &r, op)
-			if r.At < before || r.At > len(data) || bad && (r.At != before || !r.Bad()) {
-				t.Fatalf("operation %d leads from %d to %d of %d: %v", op%11, before, r.At, len(data), r.Err())
+			if r.at < before || r.at > len(data) || bad && (r.at != before || !r.bad()) {
+				t.Fatalf("operation %d leads from %d to %d of %d: %v", op%11, before, r.at, len(data), r.fault())
 			}
 		}
 	})
 }
 
-func read(t *testing.T, r *cursor.Cursor, op byte) {
-	start, bad := r.At, r.Bad()
+func read(t *testing.T, r *cursor, op byte) {
+	start, bad := r.at, r.bad()
 	switch op % 11 {
 	case 0:
-		r.U8()
+		r.u8()
 	case 1:
-		r.U16()
+		r.u16()
 	case 2:
-		r.U32()
+		r.u32()
 	case 3:
-		r.U64()
+		r.u64()
 	case 4:
-		r.Uint(int(op >> 4))
+		r.uint(int(op >> 4))
 	case 5:
-		r.Take(uint64(op) * uint64(op))
+		r.take(uint64(op) * uint64(op))
 	case 6:
-		if v := r.Uleb(); !bad {
+		if v := r.uleb(); !bad {
 			checkLEB(t, r, start, new(big.Int).SetUint64(v), false)
 		}
 	case 7:
-		if v := r.Sleb(); !bad {
+		if v := r.sleb(); !bad {
 			checkLEB(t, r, start, big.NewInt(v), true)
 		}
 	case 8:
-		r.SkipLEB()
-		end := slices.IndexFunc(r.Data[start:], func(b byte) bool { return b < 0x80 })
-		if !bad && (end < 0) != r.Bad() || !r.Bad() && r.At != start+end+1 {
-			t.Fatalf("% x: skipped up to %d: %v", r.Data[start:], r.At, r.Err())
+		r.skipLEB()
+		end := slices.IndexFunc(r.data[start:], func(b byte) bool { return b < 0x80 })
+		if !bad && (end < 0) != r.bad() || !r.bad() && r.at != start+end+1 {
+			t.Fatalf("% x: skipped up to %d: %v", r.data[start:], r.at, r.fault())
 		}
 	case 9:
-		r.Text()
+		r.text()
 	case 10:
-		n, wide := r.Length()
-		if !r.Bad() && !wide && n != uint64(binary.LittleEndian.Uint32(r.Data[start:])) && !r.Big {
-			t.Fatalf("the length % x is %#x", r.Data[start:r.At], n)
+		n, wide := r.length()
+		if !r.bad() && !wide && n != uint64(binary.LittleEndian.Uint32(r.data[start:])) && !r.big {
+			t.Fatalf("the length % x is %#x", r.data[start:r.at], n)
 		}
 	}
 }
 
 // checkLEB compares a value with what its bytes say.
-func checkLEB(t *testing.T, r *cursor.Cursor, start int, got *big.Int, signed bool) {
+func checkLEB(t *testing.T, r *cursor, start int, got *big.Int, signed bool) {
 	want, bits := new(big.Int), uint(0)
 	complete, end := false, start
-	for _, b := range r.Data[start:] {
+	for _, b := range r.data[start:] {
 		end++
 		want.Or(want, new(big.Int).Lsh(big.NewInt(int64(b&0x7f)), bits))
 		bits += 7
@@ -195,7 +193,7 @@ func checkLEB(t *testing.T, r *cursor.Cursor, start int, got *big.Int, signed bo
 		}
 	}
 	fits := complete && (signed && want.IsInt64() || !signed && want.IsUint64())
-	if fits == r.Bad() || fits && (got.Cmp(want) != 0 || r.At != end) || complete && !fits && r.Err() != cursor.ErrOverflow {
-		t.Fatalf("signed %v, % x: %v, up to %d, and %v, want %v", signed, r.Data[start:], got, r.At, r.Err(), want)
+	if fits == r.bad() || fits && (got.Cmp(want) != 0 || r.at != end) || complete && !fits && r.fault() != errOverflow {
+		t.Fatalf("signed %v, % x: %v, up to %d, and %v, want %v", signed, r.data[start:], got, r.at, r.fault(), want)
 	}
 }

@@ -1,4 +1,4 @@
-package lines_test
+package debuginfo_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -38,7 +38,7 @@ func TestCalls(t *testing.T) {
 				tools.Must(t, m.Tool("gcc"), append(strings.Fields(flags), "-g", "-c", "-o", object, source)...)
 				o := objects.Open(t, disk.Read(t, object))
 				machine := machines.Lookup(o.ABI())
-				table := expect.Value(lines.New(o, machine))(t)
+				table := expect.Value(debuginfo.NewLines(o, machine))(t)
 				calls := expect.Value(table.Calls(func(name string) bool { return name == "away" }))(t)
 				expect.Equal(t, "[away] [1 2]", fmt.Sprint(calls.Functions(), calls.Numbers("away")))
 				text := slices.IndexFunc(o.Sections, func(s elfreloc.Section) bool { return s.Name == ".text" })

@@ -1,4 +1,4 @@
-package debugfile
+package debuginfo
 
 import (
 	"bytes"

@@ -1,5 +1,7 @@
-// Package debugfile finds the separate debug file of an image, as gdb does:
-// the file that keeps the symbols and the debug information that were stripped.
+package debuginfo
+
+// A separate debug file of an image is found as gdb finds it: the file that keeps the symbols
+// and the debug information that were stripped.
 //
 // It is looked for, under each root, by the build id of the image, and then by
 // the name in its .gnu_debuglink: beside the image, in .debug there, and under
@@ -8,7 +10,6 @@
 // The name comes from an untrusted file. So it has to be a plain
 // name, what it leads to a regular file, and that file's build id and checksum
 // the image's.
-package debugfile
 
 import (
 	"bytes"
@@ -27,8 +28,8 @@ import (
 // Roots are the directories that distributions install debug files to.
 var Roots = []string{"/usr/lib/debug"}
 
-// File is an open debug file. Its owner closes it.
-type File struct {
+// DebugFile is an open debug file. Its owner closes it.
+type DebugFile struct {
 	*elfreloc.Object
 	Path string
 
@@ -36,15 +37,15 @@ type File struct {
 }
 
 // Close closes the file. What was read of the Object stays.
-func (f *File) Close() error { return f.file.Close() }
+func (f *DebugFile) Close() error { return f.file.Close() }
 
-// Open opens the debug file of an image, which is nil when there is none. path
+// OpenDebugFile opens the debug file of an image, which is nil when there is none. path
 // is where the image itself is; without it a .gnu_debuglink is of no use. nil
 // for roots means Roots.
 //
 // An error says why files with the right names are not the image's. A caller may
 // show it and go on without.
-func Open(image *elfreloc.Object, path string, roots []string) (*File, error) {
+func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
 	if roots == nil {
 		roots = Roots
 	}
@@ -52,7 +53,7 @@ func Open(image *elfreloc.Object, path string, roots []string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{image: image, path: path, id: id}
+	s := &fileSearch{image: image, path: path, id: id}
 	for _, name := range byBuildID(id, roots) {
 		if f := s.try(name, nil); f != nil {
 			return f, nil
@@ -133,8 +134,8 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 	return nil, nil
 }
 
-// search is the search for the debug file of one image.
-type search struct {
+// fileSearch is the search for the debug file of one image.
+type fileSearch struct {
 	image   *elfreloc.Object
 	path    string
 	id      []byte
@@ -143,7 +144,7 @@ type search struct {
 
 // try opens a file if it is there and the image's. Its checksum is compared
 // unless that is nil.
-func (s *search) try(name string, checksum *uint32) *File {
+func (s *fileSearch) try(name string, checksum *uint32) *DebugFile {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // opening a pipe would wait for ever
@@ -159,7 +160,7 @@ func (s *search) try(name string, checksum *uint32) *File {
 	return f
 }
 
-func (s *search) open(name string, checksum *uint32) (f *File, err error) {
+func (s *fileSearch) open(name string, checksum *uint32) (f *DebugFile, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (s *search) open(name string, checksum *uint32) (f *File, err error) {
 			return nil, fmt.Errorf("%s: CRC-32 %#08x, want %#08x", name, sum.Sum32(), *checksum)
 		}
 	}
-	return &File{o, name, file}, nil
+	return &DebugFile{o, name, file}, nil
 }
 
 // noteLimit bounds the notes that are read at once, and allNotes those that are read of

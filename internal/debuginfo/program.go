@@ -1,4 +1,4 @@
-package lines
+package debuginfo
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 	"sort"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // Line tables are read here and not by debug/dwarf, whose LineReader no caller can bound: it
@@ -57,7 +55,7 @@ type text struct {
 var empty = &program{}
 
 // program returns the line table of a unit.
-func (t *Table) program(u *unit) *program {
+func (t *Lines) program(u *unit) *program {
 	if !u.hasLines {
 		return empty
 	}
@@ -73,21 +71,21 @@ func (t *Table) program(u *unit) *program {
 	return p
 }
 
-func (t *Table) readProgram(u *unit) (*program, error) {
+func (t *Lines) readProgram(u *unit) (*program, error) {
 	data, err := t.sections.from(debugLine, u.lines)
 	if err != nil {
 		return nil, err
 	}
 	c := t.cursor(data)
-	length, wide := c.Length()
+	length, wide := c.length()
 	switch {
-	case c.Bad() || length > uint64(len(data)-c.At):
+	case c.bad() || length > uint64(len(data)-c.at):
 		return nil, t.sections.fault(debugLine, u.lines, "no line table, or one that is cut off")
 	case length > t.sections.left(debugLine, 2):
 		return nil, t.sections.fault(debugLine, u.lines, "line tables overlap")
 	}
 	t.sections.list[debugLine].decoded += length
-	c.Data = data[:uint64(c.At)+length]
+	c.data = data[:uint64(c.at)+length]
 	p := &program{wide: wide, addrSize: u.addrSize, dir: u.dir, names: make(map[uint64]string)}
 	if err := p.readHeader(&c); err != nil {
 		return nil, t.sections.fault(debugLine, u.lines, "%v", err)
@@ -98,62 +96,62 @@ func (t *Table) readProgram(u *unit) (*program, error) {
 
 // readHeader reads the header of a line table (section 6.2.4) and leaves c at
 // its program.
-func (p *program) readHeader(c *cursor.Cursor) error {
-	if p.version = c.U16(); p.version < 2 || p.version > 5 {
+func (p *program) readHeader(c *cursor) error {
+	if p.version = c.u16(); p.version < 2 || p.version > 5 {
 		return fmt.Errorf("a line table of version %d", p.version)
 	}
 	if p.version >= 5 {
-		if p.addrSize = c.U8(); c.U8() != 0 || p.addrSize != 4 && p.addrSize != 8 {
+		if p.addrSize = c.u8(); c.u8() != 0 || p.addrSize != 4 && p.addrSize != 8 {
 			return fmt.Errorf("segmented addresses, or of %d bytes", p.addrSize)
 		}
 	}
-	length := c.Word(p.wide)
-	start := uint64(c.At)
-	if c.Bad() || length > uint64(len(c.Data))-start {
+	length := c.word(p.wide)
+	start := uint64(c.at)
+	if c.bad() || length > uint64(len(c.data))-start {
 		return errors.New("the header of a line table is cut off")
 	}
-	body := c.Data
-	c.Data = c.Data[:start+length]
-	p.minInst = c.U8()
+	body := c.data
+	c.data = c.data[:start+length]
+	p.minInst = c.u8()
 	if p.version >= 4 {
-		c.U8() // operations of an instruction, on machines that bundle them
+		c.u8() // operations of an instruction, on machines that bundle them
 	}
-	c.U8() // default_is_stmt: all rows count
-	p.lineBase, p.lineRange, p.opcodeBase = int8(c.U8()), c.U8(), c.U8()
-	if c.Bad() || p.lineRange == 0 || p.opcodeBase == 0 {
+	c.u8() // default_is_stmt: all rows count
+	p.lineBase, p.lineRange, p.opcodeBase = int8(c.u8()), c.u8(), c.u8()
+	if c.bad() || p.lineRange == 0 || p.opcodeBase == 0 {
 		return errors.New("the header of a line table makes no sense")
 	}
-	p.lengths = c.Take(uint64(p.opcodeBase) - 1)
+	p.lengths = c.take(uint64(p.opcodeBase) - 1)
 	if p.version >= 5 {
 		p.dirs = p.readEntries(c)
 		p.files = p.readEntries(c)
 	} else {
 		p.readOldNames(c)
 	}
-	if c.Bad() {
+	if c.bad() {
 		return errors.New("the file names of a line table are cut off, or of a form that is not known")
 	}
-	c.Data, c.At = body, int(start+length)
+	c.data, c.at = body, int(start+length)
 	return nil
 }
 
 // readOldNames reads the names of DWARF 2 to 4, section 6.2.4. Directory 0 is
 // that of the unit, and there is no file 0.
-func (p *program) readOldNames(c *cursor.Cursor) {
+func (p *program) readOldNames(c *cursor) {
 	p.dirs = []file{{}}
-	for s := c.Text(); len(s) > 0; s = c.Text() {
+	for s := c.text(); len(s) > 0; s = c.text() {
 		p.dirs = append(p.dirs, file{name: text{inline: s}})
 	}
 	p.files = []file{{}}
-	for s := c.Text(); len(s) > 0; s = c.Text() {
+	for s := c.text(); len(s) > 0; s = c.text() {
 		p.files = append(p.files, p.oldFile(c, s))
 	}
 }
 
-func (p *program) oldFile(c *cursor.Cursor, name []byte) file {
-	f := file{name: text{inline: name}, dir: c.Uleb()}
-	c.SkipLEB() // time
-	c.SkipLEB() // size
+func (p *program) oldFile(c *cursor, name []byte) file {
+	f := file{name: text{inline: name}, dir: c.uleb()}
+	c.skipLEB() // time
+	c.skipLEB() // size
 	return f
 }
 
@@ -165,19 +163,19 @@ const (
 
 // readEntries reads directories or files: which fields each has, then the
 // fields.
-func (p *program) readEntries(c *cursor.Cursor) []file {
+func (p *program) readEntries(c *cursor) []file {
 	type field struct{ content, form uint64 }
 	var fields []field
-	for range c.U8() {
-		fields = append(fields, field{c.Uleb(), c.Uleb()})
+	for range c.u8() {
+		fields = append(fields, field{c.uleb(), c.uleb()})
 	}
-	n := c.Uleb()
-	if n > uint64(len(c.Data)-c.At) { // no entry is without a byte
-		c.Fail(errNonsense)
+	n := c.uleb()
+	if n > uint64(len(c.data)-c.at) { // no entry is without a byte
+		c.fail(errNonsense)
 		return nil
 	}
 	var entries []file
-	for i := uint64(0); i < n && !c.Bad(); i++ {
+	for i := uint64(0); i < n && !c.bad(); i++ {
 		var f file
 		for _, field := range fields {
 			name, number := p.value(c, field.form)
@@ -215,34 +213,34 @@ const (
 )
 
 // value reads a string or a number. A form that is not known is a fault of c.
-func (p *program) value(c *cursor.Cursor, form uint64) (name text, number uint64) {
+func (p *program) value(c *cursor, form uint64) (name text, number uint64) {
 	switch form {
 	case formString:
-		name.inline = c.Text()
+		name.inline = c.text()
 	case formStrp:
-		name = text{section: debugStr, offset: c.Word(p.wide)}
+		name = text{section: debugStr, offset: c.word(p.wide)}
 	case formLineStr:
-		name = text{section: debugLineStr, offset: c.Word(p.wide)}
+		name = text{section: debugLineStr, offset: c.word(p.wide)}
 	case formUdata, formStrx:
-		number = c.Uleb()
+		number = c.uleb()
 	case formData1, formStrx1:
-		number = uint64(c.U8())
+		number = uint64(c.u8())
 	case formData2, formStrx2:
-		number = uint64(c.U16())
+		number = uint64(c.u16())
 	case formStrx3:
-		c.Skip(3)
+		c.skip(3)
 	case formData4, formStrx4:
-		number = uint64(c.U32())
+		number = uint64(c.u32())
 	case formData8:
-		number = c.U64()
+		number = c.u64()
 	case formData16:
-		c.Skip(16)
+		c.skip(16)
 	case formBlock1:
-		c.Skip(uint64(c.U8()))
+		c.skip(uint64(c.u8()))
 	case formBlock:
-		c.Skip(c.Uleb())
+		c.skip(c.uleb())
 	default:
-		c.Fail(errNonsense)
+		c.fail(errNonsense)
 	}
 	return name, number
 }
@@ -253,7 +251,7 @@ const maxPath = 1 << 12
 
 // fileName returns the path of a file, joined with its directory and that of
 // the unit.
-func (t *Table) fileName(p *program, i uint64) string {
+func (t *Lines) fileName(p *program, i uint64) string {
 	if i >= uint64(len(p.files)) {
 		return ""
 	}
@@ -268,7 +266,7 @@ func (t *Table) fileName(p *program, i uint64) string {
 	return name
 }
 
-func (t *Table) join(p *program, f file) string {
+func (t *Lines) join(p *program, f file) string {
 	name := t.text(f.name)
 	if name == "" || path.IsAbs(name) {
 		return name
@@ -285,7 +283,7 @@ func (t *Table) join(p *program, f file) string {
 }
 
 // text returns a string, "" where it cannot be read.
-func (t *Table) text(s text) string {
+func (t *Lines) text(s text) string {
 	if s.section == 0 {
 		return string(s.inline)
 	}
@@ -328,11 +326,11 @@ type machine struct {
 }
 
 // run makes the rows of a program. Where the program is cut off it ends.
-func (p *program) run(c *cursor.Cursor, isCode func(uint64) bool) {
+func (p *program) run(c *cursor, isCode func(uint64) bool) {
 	m := &machine{program: p, isCode: isCode}
 	m.reset()
-	for c.At < len(c.Data) && !c.Bad() {
-		op := c.U8()
+	for c.at < len(c.data) && !c.bad() {
+		op := c.u8()
 		if op >= p.opcodeBase { // section 6.2.5.1
 			adjusted := op - p.opcodeBase
 			m.advance(uint64(adjusted / p.lineRange))
@@ -355,41 +353,41 @@ func (m *machine) advance(operation uint64) {
 	m.address = mask(m.address+operation*uint64(m.minInst), m.addrSize)
 }
 
-func (m *machine) standard(c *cursor.Cursor, op uint8) {
+func (m *machine) standard(c *cursor, op uint8) {
 	switch op {
 	case lnsExtended:
-		n := c.Uleb()
-		m.extended(cursor.Cursor{Data: c.Take(n), Big: c.Big})
+		n := c.uleb()
+		m.extended(cursor{data: c.take(n), big: c.big})
 	case lnsCopy:
 		m.emit()
 	case lnsAdvancePC:
-		m.advance(c.Uleb())
+		m.advance(c.uleb())
 	case lnsAdvanceLine:
-		m.line += uint32(c.Sleb())
+		m.line += uint32(c.sleb())
 	case lnsSetFile:
-		m.file = uint32(min(c.Uleb(), 0xffffffff))
+		m.file = uint32(min(c.uleb(), 0xffffffff))
 	case lnsConstAddPC:
 		m.advance(uint64((255 - m.opcodeBase) / m.lineRange))
 	case lnsFixedAdvancePC:
-		m.address = mask(m.address+uint64(c.U16()), m.addrSize)
+		m.address = mask(m.address+uint64(c.u16()), m.addrSize)
 	case lnsNegateStmt, lnsSetBasicBlock, lnsPrologueEnd, lnsEpilogueBegin:
 	case lnsSetColumn, lnsSetISA:
-		c.SkipLEB()
+		c.skipLEB()
 	default:
 		for range m.lengths[op-1] {
-			c.SkipLEB()
+			c.skipLEB()
 		}
 	}
 }
 
-func (m *machine) extended(c cursor.Cursor) {
-	switch c.U8() {
+func (m *machine) extended(c cursor) {
+	switch c.u8() {
 	case lneEndSequence:
 		m.end()
 	case lneSetAddress:
-		m.address = mask(c.Uint(len(c.Data)-1), m.addrSize)
+		m.address = mask(c.uint(len(c.data)-1), m.addrSize)
 	case lneDefineFile: // until DWARF 4
-		m.files = append(m.files, m.oldFile(&c, c.Text()))
+		m.files = append(m.files, m.oldFile(&c, c.text()))
 	}
 }
 

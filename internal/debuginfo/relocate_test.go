@@ -1,4 +1,4 @@
-package lines
+package debuginfo
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package lines
+package debuginfo
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // (DW_TAG_call_site, section 3.4), and without optimisation declares in the block of a call what is called there.
 // Other compilers, such as clang, have one declaration in a unit, of one of its calls.
 type Calls struct {
-	t      *Table
+	t      *Lines
 	byName map[string]*callsOf
 }
 
@@ -89,7 +89,7 @@ func innermost(blocks []span, address uint64) (n int, ok bool) {
 }
 
 // Calls returns the calls of wanted functions.
-func (t *Table) Calls(wanted func(name string) bool) (*Calls, error) {
+func (t *Lines) Calls(wanted func(name string) bool) (*Calls, error) {
 	r := &callReader{
 		prototypes: prototypes{t: t, wanted: wanted},
 		calls:      &Calls{t, map[string]*callsOf{}}, declared: map[dwarf.Offset]declared{},

@@ -1,4 +1,4 @@
-package lines_test
+package debuginfo_test
 
 import (
 	"bytes"
@@ -12,18 +12,18 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
+func table(t *testing.T, data []byte) (*elfreloc.Object, *debuginfo.Lines, error) {
 	t.Helper()
 	o := objects.Open(t, data)
 	m := machines.Lookup(o.ABI())
-	got, err := lines.New(o, m)
+	got, err := debuginfo.NewLines(o, m)
 	return o, got, err
 }
 

@@ -1,8 +1,7 @@
-// Package unwind reads where functions are from .eh_frame.
-//
-// The format is that of the LSB, "Exception Frames" (Core, Generic, 10.6), which
+package debuginfo
+
+// The format of .eh_frame is that of the LSB, "Exception Frames" (Core, Generic, 10.6), which
 // is DWARF's .debug_frame with pointers of several encodings.
-package unwind
 
 import (
 	"debug/elf"
@@ -11,41 +10,40 @@ import (
 	"iter"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
-// Function is what an FDE, an entry of .eh_frame, says of a function.
-type Function struct {
+// UnwindFunction is what an FDE, an entry of .eh_frame, says of a function.
+type UnwindFunction struct {
 	Offset      int // of the entry in the section
 	Start, Size uint64
 
-	common *common
+	common *unwindCommon
 }
 
-// common is what a Common Information Entry says of the FDEs that refer to it.
-type common struct {
+// unwindCommon is what a Common Information Entry says of the FDEs that refer to it.
+type unwindCommon struct {
 	encoding byte // of addresses
 	sized    bool // whether augmentation data with its length follows
 }
 
-// Functions reads .eh_frame, which is loaded at addr. A length of zero ends it
+// UnwindFunctions reads .eh_frame, which is loaded at addr. A length of zero ends it
 // for an unwinder, which stop asks for; a section may hold more behind it, if the file that ends the
 // list was not linked last. An error ends it, and comes with the offset of its entry.
-func Functions(data []byte, addr uint64, l elfreloc.Encoding, stop bool) iter.Seq2[Function, error] {
-	return func(yield func(Function, error) bool) {
-		cies := make(map[int]*common)
-		r := newReader(data, addr, l)
-		for r.At < len(data) {
-			f := Function{Offset: r.At}
+func UnwindFunctions(data []byte, addr uint64, l elfreloc.Encoding, stop bool) iter.Seq2[UnwindFunction, error] {
+	return func(yield func(UnwindFunction, error) bool) {
+		cies := make(map[int]*unwindCommon)
+		r := newUnwindReader(data, addr, l)
+		for r.at < len(data) {
+			f := UnwindFunction{Offset: r.at}
 			body := r.entry()
-			if !body.Bad() && body.At == len(body.Data) {
+			if !body.bad() && body.at == len(body.data) {
 				if stop {
 					return
 				}
 				continue
 			}
-			at, isFunction := body.At, false
-			if id := int(body.U32()); id == 0 && !body.Bad() {
+			at, isFunction := body.at, false
+			if id := int(body.u32()); id == 0 && !body.bad() {
 				cies[f.Offset] = body.cie()
 			} else if f.common = cies[at-id]; f.common != nil { // the distance from the field itself
 				body.fde(&f)
@@ -53,7 +51,7 @@ func Functions(data []byte, addr uint64, l elfreloc.Encoding, stop bool) iter.Se
 			} else {
 				body.fail("no CIE %#x bytes before the pointer to it", id)
 			}
-			if err := body.Err(); err != nil {
+			if err := body.fault(); err != nil {
 				yield(f, err)
 				return
 			}
@@ -64,28 +62,28 @@ func Functions(data []byte, addr uint64, l elfreloc.Encoding, stop bool) iter.Se
 	}
 }
 
-// Table returns the address of .eh_frame by the contents of .eh_frame_hdr, which is loaded at addr.
-func Table(header []byte, addr uint64, l elfreloc.Encoding) (uint64, error) {
-	r := newReader(header, addr, l)
-	r.Skip(4) // the version and three encodings
+// EhFrame returns the address of .eh_frame by the contents of .eh_frame_hdr, which is loaded at addr.
+func EhFrame(header []byte, addr uint64, l elfreloc.Encoding) (uint64, error) {
+	r := newUnwindReader(header, addr, l)
+	r.skip(4) // the version and three encodings
 	table := r.pointer(header[1])
-	return table, r.Err()
+	return table, r.fault()
 }
 
 // cie reads a CIE behind its ID.
-func (r *reader) cie() *common {
-	parsed := &common{}
-	version := r.U8()
+func (r *unwindReader) cie() *unwindCommon {
+	parsed := &unwindCommon{}
+	version := r.u8()
 	if version != 1 && version != 3 {
 		r.fail("CIE of version %d", version)
 	}
-	augmentation := string(r.Text())
-	r.SkipLEB() // the factors of alignment
-	r.SkipLEB()
+	augmentation := string(r.text())
+	r.skipLEB() // the factors of alignment
+	r.skipLEB()
 	if version == 1 {
-		r.U8()
+		r.u8()
 	} else {
-		r.SkipLEB() // the column of the return address
+		r.skipLEB() // the column of the return address
 	}
 	if augmentation == "" {
 		return parsed
@@ -94,12 +92,12 @@ func (r *reader) cie() *common {
 		r.fail("CIE of augmentation %q", augmentation)
 	}
 	parsed.sized = true
-	n := r.Uleb()
-	data := r.Take(n)
-	if r.Bad() {
+	n := r.uleb()
+	data := r.take(n)
+	if r.bad() {
 		return parsed
 	}
-	r.Data, r.At = r.Data[:r.At], r.At-len(data)
+	r.data, r.at = r.data[:r.at], r.at-len(data)
 	for _, letter := range augmentation[1:] {
 		r.augmentation(letter, parsed)
 	}
@@ -107,27 +105,27 @@ func (r *reader) cie() *common {
 }
 
 // augmentation reads what a letter of the augmentation stands for.
-func (r *reader) augmentation(letter rune, parsed *common) {
+func (r *unwindReader) augmentation(letter rune, parsed *unwindCommon) {
 	switch letter {
 	case 'S', 'B', 'G': // a signal's frame; arm64's B key, and tagged frames
 	case 'L': // the encoding of the address of a function's data
-		r.U8()
+		r.u8()
 	case 'R': // the encoding of addresses of code
-		parsed.encoding = r.U8()
+		parsed.encoding = r.u8()
 		r.formatOf(parsed.encoding)
 	case 'P': // the personality routine
-		r.skipPointer(r.U8())
+		r.skipPointer(r.u8())
 	default:
 		r.fail("CIE of augmentation %q", letter)
 	}
 }
 
 // fde reads an FDE behind the pointer to its CIE.
-func (r *reader) fde(f *Function) {
+func (r *unwindReader) fde(f *UnwindFunction) {
 	f.Start = r.pointer(f.common.encoding)
 	f.Size = r.pointer(f.common.encoding & formatMask)
 	if f.common.sized {
-		r.Skip(r.Uleb())
+		r.skip(r.uleb())
 	}
 }
 
@@ -141,26 +139,26 @@ const (
 	omitted    = 0xff
 )
 
-// reader reads what .eh_frame and .eh_frame_hdr are made of.
-type reader struct {
-	cursor.Cursor
+// unwindReader reads what .eh_frame and .eh_frame_hdr are made of.
+type unwindReader struct {
+	cursor
 	addr   uint64 // of Data[0] once it is loaded
 	layout elfreloc.Encoding
 }
 
-func newReader(data []byte, addr uint64, l elfreloc.Encoding) reader {
-	return reader{cursor.Cursor{Data: data, Big: l.Order == binary.ByteOrder(binary.BigEndian)}, addr, l}
+func newUnwindReader(data []byte, addr uint64, l elfreloc.Encoding) unwindReader {
+	return unwindReader{cursor{data: data, big: l.Order == binary.ByteOrder(binary.BigEndian)}, addr, l}
 }
 
-func (r *reader) fail(format string, args ...any) { r.Fail(fmt.Errorf(format, args...)) }
+func (r *unwindReader) fail(format string, args ...any) { r.cursor.fail(fmt.Errorf(format, args...)) }
 
 // entry takes what the length of a CIE or FDE covers (LSB, 10.6.1).
-func (r *reader) entry() reader {
-	length, _ := r.Length()
-	start := r.At
-	r.Skip(length)
+func (r *unwindReader) entry() unwindReader {
+	length, _ := r.length()
+	start := r.at
+	r.skip(length)
 	body := *r // with the fault, if there was one
-	body.Data, body.At = r.Data[:r.At], start
+	body.data, body.at = r.data[:r.at], start
 	return body
 }
 
@@ -179,7 +177,7 @@ var formats = [formatMask + 1]format{
 }
 
 // formatOf returns the format of an encoding that an address of code may have.
-func (r *reader) formatOf(encoding byte) format {
+func (r *unwindReader) formatOf(encoding byte) format {
 	f := formats[encoding&formatMask]
 	if base := encoding &^ formatMask; !f.isSupported || base != 0 && base != relative {
 		r.fail("pointer encoding %#x", encoding)
@@ -188,10 +186,10 @@ func (r *reader) formatOf(encoding byte) format {
 }
 
 // pointer reads an address.
-func (r *reader) pointer(encoding byte) uint64 {
+func (r *unwindReader) pointer(encoding byte) uint64 {
 	f := r.formatOf(encoding)
-	field := r.addr + uint64(r.At)
-	v := r.Uint(r.width(f))
+	field := r.addr + uint64(r.at)
+	v := r.uint(r.width(f))
 	if f.signed {
 		shift := 64 - 8*r.width(f)
 		v = uint64(int64(v<<shift) >> shift)
@@ -206,7 +204,7 @@ func (r *reader) pointer(encoding byte) uint64 {
 }
 
 // width returns the size of a format in bytes.
-func (r *reader) width(f format) int {
+func (r *unwindReader) width(f format) int {
 	if f.size == 0 {
 		return r.layout.Word()
 	}
@@ -214,18 +212,18 @@ func (r *reader) width(f format) int {
 }
 
 // skipPointer passes over an address of any encoding.
-func (r *reader) skipPointer(encoding byte) {
+func (r *unwindReader) skipPointer(encoding byte) {
 	if encoding == omitted {
 		return
 	}
 	if encoding&applied == aligned {
 		word := uint64(r.layout.Word())
-		at := r.addr + uint64(r.At)
-		r.Skip((at+word-1)&^(word-1) - at)
+		at := r.addr + uint64(r.at)
+		r.skip((at+word-1)&^(word-1) - at)
 	}
 	f := formats[encoding&formatMask]
 	if !f.isSupported {
 		r.fail("pointer encoding %#x", encoding)
 	}
-	r.Skip(uint64(r.width(f)))
+	r.skip(uint64(r.width(f)))
 }

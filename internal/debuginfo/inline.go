@@ -1,12 +1,10 @@
-package lines
+package debuginfo
 
 import (
 	"cmp"
 	"debug/dwarf"
 	"slices"
 	"sort"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // scopes are the functions of a unit that have code, and those that were inlined
@@ -34,7 +32,7 @@ const maxDepth = 1 << 10
 // Inlines returns the functions that a place lies in: the one that was inlined
 // last comes first, and each has the line that the code is of there: that of the
 // place, and then that of the call. What is not known is empty.
-func (t *Table) Inlines(section int, off uint64) []Frame {
+func (t *Lines) Inlines(section int, off uint64) []Frame {
 	u, p, r, address := t.find(section, off)
 	if u == nil {
 		return nil
@@ -52,7 +50,7 @@ func (t *Table) Inlines(section int, off uint64) []Frame {
 	return frames
 }
 
-func (t *Table) frame(p *program, function string, file, line int64) Frame {
+func (t *Lines) frame(p *program, function string, file, line int64) Frame {
 	f := Frame{Function: function}
 	if line > 0 {
 		f.File, f.Line = t.fileName(p, uint64(file)), int(line)
@@ -72,7 +70,7 @@ func (s *scopes) at(address uint64) int32 {
 	return -1
 }
 
-func (t *Table) scopesOf(u *unit) *scopes {
+func (t *Lines) scopesOf(u *unit) *scopes {
 	if u.scopes == nil {
 		u.scopes = &scopes{}
 		if err := t.readScopes(u); err != nil {
@@ -101,7 +99,7 @@ func (s *scopes) nest() {
 
 // readScopes reads the entries of a unit from first to last (section 2.3): no
 // reference is followed, so it comes to an end.
-func (t *Table) readScopes(u *unit) error {
+func (t *Lines) readScopes(u *unit) error {
 	var scopes []int32 // that of each entry that is open, by depth
 	return t.entries(u, u.entry, func(e *dwarf.Entry, depth int) (err error) {
 		scope := int32(-1)
@@ -118,7 +116,7 @@ func (t *Table) readScopes(u *unit) error {
 
 // readScope reads the entry of a function (section 3.3). It returns which scope
 // that is.
-func (t *Table) readScope(u *unit, e *dwarf.Entry, parent int32) (int32, error) {
+func (t *Lines) readScope(u *unit, e *dwarf.Entry, parent int32) (int32, error) {
 	s := scope{entry: e.Offset, parent: parent}
 	if e.Tag == dwarf.TagSubprogram {
 		s.parent = -1
@@ -150,7 +148,7 @@ const attrMIPSLinkageName dwarf.Attr = 0x2007 // before DWARF 4
 
 // function returns the name of the function at an entry: what the linker calls it, else
 // what the source does.
-func (t *Table) function(entry dwarf.Offset) string {
+func (t *Lines) function(entry dwarf.Offset) string {
 	if name, ok := t.names[entry]; ok {
 		return name
 	}
@@ -162,7 +160,7 @@ func (t *Table) function(entry dwarf.Offset) string {
 	return name
 }
 
-func (t *Table) readName(entry dwarf.Offset) (string, error) {
+func (t *Lines) readName(entry dwarf.Offset) (string, error) {
 	plain := ""
 	for range maxOrigins {
 		_, e, err := t.at(entry)
@@ -199,7 +197,7 @@ func namesOf(e *dwarf.Entry) (linkage, name string) {
 // ranges returns the ranges of code that an entry covers, by its attributes
 // DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (section 2.17). Those of functions
 // that the linker has dropped are left out.
-func (t *Table) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
+func (t *Lines) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
 	if f := e.AttrField(dwarf.AttrRanges); f != nil {
 		if err := t.checkRanges(u, f.Val); err != nil {
 			return nil, err
@@ -220,7 +218,7 @@ func (t *Table) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
 
 // checkRanges makes sure that a list of ranges ends, and charges its length. debug/dwarf
 // reads the first entry of the unit for each list.
-func (t *Table) checkRanges(u *unit, offset any) error {
+func (t *Lines) checkRanges(u *unit, offset any) error {
 	var off uint64
 	switch v := offset.(type) {
 	case int64:
@@ -247,17 +245,17 @@ func (t *Table) checkRanges(u *unit, offset any) error {
 	} else if kind := skipRanges(u, &c); kind >= uint8(len(rangeOperands)) {
 		return t.sections.fault(k, off, "a range of unknown kind %d", kind)
 	}
-	t.sections.list[k].decoded += uint64(c.At)
-	if c.Bad() {
+	t.sections.list[k].decoded += uint64(c.at)
+	if c.bad() {
 		return t.sections.fault(k, off, "a list of ranges without an end, or many that overlap")
 	}
 	return nil
 }
 
 // skipOldRanges reads a list of .debug_ranges (DWARF 4, section 2.17.3).
-func skipOldRanges(u *unit, c *cursor.Cursor) {
-	for size := int(u.addrSize); !c.Bad(); {
-		if lo, hi := c.Uint(size), c.Uint(size); lo == 0 && hi == 0 {
+func skipOldRanges(u *unit, c *cursor) {
+	for size := int(u.addrSize); !c.bad(); {
+		if lo, hi := c.uint(size), c.uint(size); lo == 0 && hi == 0 {
 			return
 		}
 	}
@@ -269,17 +267,17 @@ var rangeOperands = [...]string{"", "u", "uu", "uu", "uu", "a", "aa", "au"}
 
 // skipRanges reads a list of .debug_rnglists (section 2.17.3), up to an entry of kind 0 or
 // of one that is not known, and returns that kind.
-func skipRanges(u *unit, c *cursor.Cursor) uint8 {
+func skipRanges(u *unit, c *cursor) uint8 {
 	for {
-		kind := c.U8()
+		kind := c.u8()
 		if kind == 0 || kind >= uint8(len(rangeOperands)) {
 			return kind
 		}
 		for _, operand := range rangeOperands[kind] {
 			if operand == 'u' {
-				c.SkipLEB()
+				c.skipLEB()
 			} else {
-				c.Skip(uint64(u.addrSize))
+				c.skip(uint64(u.addrSize))
 			}
 		}
 	}

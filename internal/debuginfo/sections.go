@@ -1,4 +1,4 @@
-package lines
+package debuginfo
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // The sections that are read.
@@ -349,8 +348,8 @@ func get(o *elfreloc.Object, size int, b []byte) uint64 {
 		value, _ := binary.Uvarint(b)
 		return value
 	}
-	c := cursor.Cursor{Data: b, Big: o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
-	return c.Uint(size)
+	c := cursor{data: b, big: o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
+	return c.uint(size)
 }
 
 func put(o *elfreloc.Object, size int, b []byte, v uint64) {

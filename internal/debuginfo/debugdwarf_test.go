@@ -1,4 +1,4 @@
-package lines_test
+package debuginfo_test
 
 import (
 	"cmp"

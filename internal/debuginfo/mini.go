@@ -1,4 +1,4 @@
-package debugfile
+package debuginfo
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ const (
 	miniLimit = 64 << 20
 )
 
-// Mini returns the ELF file in an image's .gnu_debugdata, nil if it has none. An error names the section.
-func Mini(image *elfreloc.Object) (*elfreloc.Object, error) {
+// MiniDebugInfo returns the ELF file in an image's .gnu_debugdata, nil if it has none. An error names the section.
+func MiniDebugInfo(image *elfreloc.Object) (*elfreloc.Object, error) {
 	for i := range image.Sections {
 		if image.Sections[i].Name != miniSection {
 			continue

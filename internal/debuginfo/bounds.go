@@ -1,12 +1,10 @@
-package lines
+package debuginfo
 
 import (
 	"bytes"
 	"cmp"
 	"debug/dwarf"
 	"fmt"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // Package debug/dwarf is made for files of compilers: one broken unit makes it refuse the
@@ -45,7 +43,7 @@ type header struct {
 
 // prepare reads the headers of all units, and makes t.info. A unit that debug/dwarf would
 // refuse loses its entries. The error is the first fault.
-func (t *Table) prepare() (headers []header, err error) {
+func (t *Lines) prepare() (headers []header, err error) {
 	info, err := t.sections.data(debugInfo)
 	if err != nil {
 		return nil, err
@@ -56,8 +54,8 @@ func (t *Table) prepare() (headers []header, err error) {
 	}
 	checked := make(map[uint64]error)
 	whole := info
-	for c := t.cursor(info); c.At < len(info); {
-		h := header{start: uint64(c.At)}
+	for c := t.cursor(info); c.at < len(info); {
+		h := header{start: uint64(c.at)}
 		if !h.read(&c) {
 			err = cmp.Or(err, t.sections.fault(debugInfo, h.start, "a header that makes no sense"))
 			info = info[:h.start]
@@ -87,7 +85,7 @@ func (t *Table) prepare() (headers []header, err error) {
 
 // checkUnit looks at what a unit needs that it can be read. checked has the tables of
 // abbreviations that were looked through, by offset.
-func (t *Table) checkUnit(h *header, abbrevs []byte, checked map[uint64]error) error {
+func (t *Lines) checkUnit(h *header, abbrevs []byte, checked map[uint64]error) error {
 	if h.addrSize != 4 && h.addrSize != 8 {
 		return t.sections.fault(debugInfo, h.start, "addresses of %d bytes", h.addrSize)
 	}
@@ -101,38 +99,38 @@ func (t *Table) checkUnit(h *header, abbrevs []byte, checked map[uint64]error) e
 
 // read reads a header, and leaves c behind the unit. It reports whether the unit lies in
 // the section.
-func (h *header) read(c *cursor.Cursor) bool {
+func (h *header) read(c *cursor) bool {
 	var length uint64
-	length, h.wide = c.Length()
-	h.body = uint64(c.At)
+	length, h.wide = c.length()
+	h.body = uint64(c.at)
 	h.end = h.body + length
 	least := uint64(2 + 4 + 1)
 	if h.wide {
 		least += 4
 	}
-	if c.Bad() || length > uint64(len(c.Data)-c.At) || length > 0 && length < least {
+	if c.bad() || length > uint64(len(c.data)-c.at) || length > 0 && length < least {
 		return false
 	}
 	if length > 0 {
-		h.version, h.kind = c.U16(), utCompile
+		h.version, h.kind = c.u16(), utCompile
 		if h.version < 5 {
-			h.abbrevs = c.Word(h.wide)
-			h.addrSize = c.U8()
+			h.abbrevs = c.word(h.wide)
+			h.addrSize = c.u8()
 		} else {
-			h.kind, h.addrSize = c.U8(), c.U8()
-			h.abbrevs = c.Word(h.wide)
+			h.kind, h.addrSize = c.u8(), c.u8()
+			h.abbrevs = c.word(h.wide)
 			if h.kind == utSkeleton {
-				c.Skip(8) // of the .dwo file
+				c.skip(8) // of the .dwo file
 			}
 		}
-		h.first = uint64(c.At)
+		h.first = uint64(c.at)
 	}
-	c.At = int(min(h.end, uint64(len(c.Data))))
-	return !c.Bad() && h.first <= h.end
+	c.at = int(min(h.end, uint64(len(c.data))))
+	return !c.bad() && h.first <= h.end
 }
 
 // clear makes a unit one of DWARF 4 without abbreviations, and so without entries.
-func (h *header) clear(t *Table, info []byte, end uint64) {
+func (h *header) clear(t *Lines, info []byte, end uint64) {
 	order := t.o.Encoding.Order
 	order.PutUint16(info[h.body:], 4)
 	if h.wide {
@@ -145,40 +143,40 @@ func (h *header) clear(t *Table, info []byte, end uint64) {
 }
 
 // checkAbbrevs looks through the table of abbreviations at an offset (section 7.5.3).
-func (t *Table) checkAbbrevs(abbrevs []byte, off uint64) error {
+func (t *Lines) checkAbbrevs(abbrevs []byte, off uint64) error {
 	if off > uint64(len(abbrevs)) {
 		return t.sections.fault(debugAbbrev, off, "beyond the end at %#x", len(abbrevs))
 	}
 	abbrevs = abbrevs[off:]
-	c := cursor.Cursor{Data: abbrevs[:min(uint64(len(abbrevs)), t.sections.left(debugAbbrev, 2))]}
-	for c.Uleb() != 0 && !c.Bad() {
-		c.SkipLEB() // tag
-		c.U8()      // whether it has children
-		for n := 0; !c.Bad(); n++ {
-			name, form := c.Uleb(), c.Uleb()
+	c := cursor{data: abbrevs[:min(uint64(len(abbrevs)), t.sections.left(debugAbbrev, 2))]}
+	for c.uleb() != 0 && !c.bad() {
+		c.skipLEB() // tag
+		c.u8()      // whether it has children
+		for n := 0; !c.bad(); n++ {
+			name, form := c.uleb(), c.uleb()
 			if form == formImplicitConst {
-				c.SkipLEB()
+				c.skipLEB()
 			}
 			if name == 0 && form == 0 {
 				break
 			}
 			if form < 1 || form == 2 || form > formLast && form != formGNURefAlt && form != formGNUStrpAlt {
-				c.Fail(fmt.Errorf("values of a form %#x, which is not known", form))
+				c.fail(fmt.Errorf("values of a form %#x, which is not known", form))
 			}
 			if n == maxAttrs {
-				c.Fail(errNonsense)
+				c.fail(errNonsense)
 			}
 		}
 	}
-	t.sections.list[debugAbbrev].decoded += uint64(c.At)
-	if c.Bad() {
-		return t.sections.fault(debugAbbrev, off, "abbreviations that make no sense, or tables of them that overlap: %v", c.Err())
+	t.sections.list[debugAbbrev].decoded += uint64(c.at)
+	if c.bad() {
+		return t.sections.fault(debugAbbrev, off, "abbreviations that make no sense, or tables of them that overlap: %v", c.fault())
 	}
 	return nil
 }
 
 // open makes t.info. Strings that are too long are empty.
-func (t *Table) open(info, abbrevs []byte) error {
+func (t *Lines) open(info, abbrevs []byte) error {
 	var first error
 	data := func(k int) []byte {
 		b, err := t.sections.data(k)
@@ -222,7 +220,7 @@ func clearHeader(offsets []byte) []byte {
 }
 
 // cutTexts returns strings with those of more than maxText bytes made empty.
-func (t *Table) cutTexts(k int, data []byte) ([]byte, error) {
+func (t *Lines) cutTexts(k int, data []byte) ([]byte, error) {
 	var err error
 	whole := data
 	for at := 0; at < len(data); {
@@ -257,7 +255,7 @@ func costOf(e *dwarf.Entry) entryCost {
 
 // charge takes what was decoded from what may still be. The first time that this is not
 // enough, nothing is left.
-func (t *Table) charge(c entryCost) error {
+func (t *Lines) charge(c entryCost) error {
 	if c.attrs > t.budget.attrs || c.text > t.budget.text {
 		t.budget = entryCost{}
 		return fmt.Errorf("%s: entries or strings that are used too often", t.sections.name(debugInfo))
@@ -269,7 +267,7 @@ func (t *Table) charge(c entryCost) error {
 
 // seek makes an entry the next one of a reader. debug/dwarf decodes the first entry of
 // the unit then.
-func (t *Table) seek(r *dwarf.Reader, entry dwarf.Offset) error {
+func (t *Lines) seek(r *dwarf.Reader, entry dwarf.Offset) error {
 	if err := t.charge(entryCost{attrs: 1}); err != nil {
 		return err
 	}
@@ -278,7 +276,7 @@ func (t *Table) seek(r *dwarf.Reader, entry dwarf.Offset) error {
 }
 
 // next returns the next entry of a reader, nil behind the last.
-func (t *Table) next(r *dwarf.Reader) (*dwarf.Entry, error) {
+func (t *Lines) next(r *dwarf.Reader) (*dwarf.Entry, error) {
 	e, err := r.Next()
 	if err != nil {
 		return nil, t.infoError(err)
@@ -290,7 +288,7 @@ func (t *Table) next(r *dwarf.Reader) (*dwarf.Entry, error) {
 }
 
 // infoError shows an error of debug/dwarf as ours are.
-func (t *Table) infoError(err error) error {
+func (t *Lines) infoError(err error) error {
 	if e, ok := err.(dwarf.DecodeError); ok {
 		return fmt.Errorf(".debug_%s+%#x: %s", e.Name, e.Offset, e.Err)
 	}

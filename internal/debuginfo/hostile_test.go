@@ -1,4 +1,4 @@
-package lines_test
+package debuginfo_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
@@ -198,7 +198,7 @@ func TestMissingSectionOfManySections(t *testing.T) {
 	headers := binary.LittleEndian.Uint64(data[offset:])
 	binary.LittleEndian.PutUint64(data[headers+size:], 70000)
 	o := objects.Open(t, data)
-	_, err := lines.New(o, machines.Lookup(o.ABI()))
+	_, err := debuginfo.NewLines(o, machines.Lookup(o.ABI()))
 	expect.Error(t, err, "no .debug_line_str section")
 }
 
@@ -215,7 +215,7 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		table, err := lines.New(o, machines.Lookup(o.ABI()))
+		table, err := debuginfo.NewLines(o, machines.Lookup(o.ABI()))
 		check(t, table, err)
 		for i := range min(len(o.Sections), 20) {
 			s := &o.Sections[i]
@@ -265,7 +265,7 @@ func FuzzDWARF(f *testing.F) {
 	})
 }
 
-func check(t *testing.T, table *lines.Table, err error) {
+func check(t *testing.T, table *debuginfo.Lines, err error) {
 	t.Helper()
 	if table == nil {
 		t.Fatal("no table")
@@ -276,7 +276,7 @@ func check(t *testing.T, table *lines.Table, err error) {
 }
 
 // probeCalls asks for the calls of each function, at a few places.
-func probeCalls(calls *lines.Calls) {
+func probeCalls(calls *debuginfo.Calls) {
 	for _, name := range calls.Functions() {
 		calls.Numbers(name)
 		for at := range uint64(64) {
@@ -286,7 +286,7 @@ func probeCalls(calls *lines.Calls) {
 	}
 }
 
-func probe(t *testing.T, table *lines.Table, section int, start, n uint64) {
+func probe(t *testing.T, table *debuginfo.Lines, section int, start, n uint64) {
 	t.Helper()
 	for off := start; off-start < n; off++ {
 		file, line := table.Source(section, off)
@@ -302,10 +302,10 @@ func probe(t *testing.T, table *lines.Table, section int, start, n uint64) {
 const imageCode = 1 << 16 // bytes of code at address 0
 
 // openDebug reads an image that has nothing but code and debug sections.
-func openDebug(t testing.TB, sections map[string][]byte) (*lines.Table, error) {
+func openDebug(t testing.TB, sections map[string][]byte) (*debuginfo.Lines, error) {
 	t.Helper()
 	data := image(t, sections)
-	return lines.New(objects.Open(t, data), nil)
+	return debuginfo.NewLines(objects.Open(t, data), nil)
 }
 
 func image(t testing.TB, sections map[string][]byte) []byte {

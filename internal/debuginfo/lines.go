@@ -1,16 +1,18 @@
-// Package lines reads from DWARF which source line an address comes from, and
-// which inlined functions it lies in: of objects that are not linked yet, of
-// linked images, and of the debug files that are kept apart from them. It also
-// reads the parameters of functions that are called and defined elsewhere.
+// Package debuginfo reads what compilers write about code for debuggers: which source line an
+// address comes from and which inlined functions it lies in (Lines, from DWARF), where functions
+// are (UnwindFunctions, from .eh_frame), and what is kept apart from a stripped image
+// (OpenDebugFile, MiniDebugInfo). It takes objects that are not linked yet, linked
+// images, and their debug files. It also reads the parameters of functions that are called and
+// defined elsewhere.
 //
-// Entries are read by debug/dwarf, of sections that are relocated already: in an object
+// Entries of DWARF are read by debug/dwarf, of sections that are relocated already: in an object
 // debug/elf would relocate all of them from 0. Headers, abbreviations and lists of ranges are
 // looked through before, and entries are counted, so that hostile files take no more than
 // their size allows. Line tables are read here. The entries inside of a unit, and its line
 // table, are decoded when an address falls into it.
 //
 // The formats are those of DWARF 2 to 5; sections are cited from DWARF 5.
-package lines
+package debuginfo
 
 import (
 	"cmp"
@@ -26,12 +28,11 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
-// Table answers which source line a place in code comes from. It reads the
+// Lines answers which source line a place in code comes from. It reads the
 // object for as long as it is used, and is not safe for concurrent use.
-type Table struct {
+type Lines struct {
 	o        *elfreloc.Object
 	sections sections
 	base     map[int]uint64 // of objects: the address given to each section
@@ -61,12 +62,12 @@ type Frame struct {
 	Line     int    // 0 when not known
 }
 
-// New finds the units of an object or image. Without debug information the
+// NewLines finds the units of an object or image. Without debug information the
 // Table is empty. A fault of the debug information is an error; the Table then
 // still answers for what was read before it. Relocatable objects need their
 // machine; without one nothing is known of them.
-func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
-	t := &Table{
+func NewLines(o *elfreloc.Object, m arch.Machine) (*Lines, error) {
+	t := &Lines{
 		o: o, programs: make(map[uint64]*program), names: make(map[dwarf.Offset]string),
 	}
 	relocatable := o.Type == elf.ET_REL
@@ -121,20 +122,20 @@ func spansContaining(spans []span, address uint64, f func(s *span) bool) bool {
 // isCode reports whether code is at an address. The line tables and ranges of
 // functions that a linker has dropped lie elsewhere: at 0, at 1, or at the highest
 // addresses.
-func (t *Table) isCode(address uint64) bool {
+func (t *Lines) isCode(address uint64) bool {
 	return t.code.Find(0, address) >= 0
 }
 
 // sortSpans orders the spans for look-ups. Of several units that claim one
 // place, for functions that the linker has kept once, the first shall answer:
 // spansContaining starts from the end.
-func (t *Table) sortSpans() {
+func (t *Lines) sortSpans() {
 	slices.Reverse(t.spans)
 	order(t.spans)
 }
 
 // address returns the address that was given to a place, and whether there is one.
-func (t *Table) address(section int, off uint64) (uint64, bool) {
+func (t *Lines) address(section int, off uint64) (uint64, bool) {
 	if t.base == nil {
 		return off, t.o.Type != elf.ET_REL
 	}
@@ -144,7 +145,7 @@ func (t *Table) address(section int, off uint64) (uint64, bool) {
 
 // find returns the unit and the row of a place. Without a row there may still
 // be a unit.
-func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, address uint64) {
+func (t *Lines) find(section int, off uint64) (u *unit, p *program, r row, address uint64) {
 	address, ok := t.address(section, off)
 	if !ok {
 		return nil, nil, row{}, 0
@@ -165,7 +166,7 @@ func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, addre
 // offset in it; in linked images the section is not looked at and the offset is
 // the address. What is not known is "" and 0. The path is as the compiler has it,
 // joined with the directory that it ran in.
-func (t *Table) Source(section int, off uint64) (file string, line int) {
+func (t *Lines) Source(section int, off uint64) (file string, line int) {
 	_, p, r, _ := t.find(section, off)
 	if r.line == 0 {
 		return "", 0
@@ -174,7 +175,7 @@ func (t *Table) Source(section int, off uint64) (file string, line int) {
 }
 
 // Lookup is Source as "file:line", or "" when it is not known.
-func (t *Table) Lookup(section int, off uint64) string {
+func (t *Lines) Lookup(section int, off uint64) string {
 	file, line := t.Source(section, off)
 	if line == 0 {
 		return ""
@@ -185,16 +186,16 @@ func (t *Table) Lookup(section int, off uint64) string {
 // Err returns the first fault that look-ups met, with the file's name and the debug
 // section. What it concerns is not known: a look-up that meets one says less, never
 // anything else.
-func (t *Table) Err() error { return t.err }
+func (t *Lines) Err() error { return t.err }
 
 // fail keeps the first fault of a look-up.
-func (t *Table) fail(err error) {
+func (t *Lines) fail(err error) {
 	if t.err == nil {
 		t.err = t.wrap(err)
 	}
 }
 
-func (t *Table) wrap(err error) error {
+func (t *Lines) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -226,13 +227,13 @@ func mask(address uint64, size uint8) uint64 {
 	return address
 }
 
-func (t *Table) cursor(b []byte) cursor.Cursor {
-	return cursor.Cursor{Data: b, Big: t.o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
+func (t *Lines) cursor(b []byte) cursor {
+	return cursor{data: b, big: t.o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
 }
 
 // findUnits reads the header and the first entry of each unit. One that makes no
 // sense does not keep it from the others, as long as its length does.
-func (t *Table) findUnits() error {
+func (t *Lines) findUnits() error {
 	headers, err := t.prepare()
 	if t.info == nil {
 		return err
@@ -246,7 +247,7 @@ func (t *Table) findUnits() error {
 }
 
 // readUnit reads the first entry of a unit, and notes where its code is.
-func (t *Table) readUnit(h header) error {
+func (t *Lines) readUnit(h header) error {
 	u := unit{header: h, entry: dwarf.Offset(h.first)}
 	if h.first == h.end {
 		return nil
@@ -275,7 +276,7 @@ func (t *Table) readUnit(h header) error {
 }
 
 // place notes the addresses of the unit that comes next.
-func (t *Table) place(u *unit, e *dwarf.Entry) error {
+func (t *Lines) place(u *unit, e *dwarf.Entry) error {
 	index := int32(len(t.units))
 	ranges, err := t.ranges(u, e)
 	for _, r := range ranges {
@@ -297,7 +298,7 @@ var errSkipChildren = errors.New("skip the children")
 
 // entries calls f with an entry of a unit and all that are inside of it, in their order, and
 // how deep each lies; the first is at 0. It ends with the error of f, but for errSkipChildren.
-func (t *Table) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, depth int) error) error {
+func (t *Lines) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, depth int) error) error {
 	r := t.info.Reader()
 	if err := t.seek(r, first); err != nil {
 		return err
@@ -333,7 +334,7 @@ func (t *Table) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, dept
 }
 
 // at returns the entry at an offset and its unit, nil where there is none.
-func (t *Table) at(off dwarf.Offset) (*unit, *dwarf.Entry, error) {
+func (t *Lines) at(off dwarf.Offset) (*unit, *dwarf.Entry, error) {
 	i, ok := slices.BinarySearchFunc(t.units, uint64(off), func(u unit, off uint64) int { return cmp.Compare(u.start, off) })
 	if ok || i == 0 || uint64(off) < t.units[i-1].first || uint64(off) >= t.units[i-1].end {
 		return nil, nil, nil

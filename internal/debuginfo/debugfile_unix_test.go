@@ -1,6 +1,6 @@
 //go:build unix
 
-package debugfile_test
+package debuginfo_test
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
-func run(t *testing.T, directory, name string, args ...string) {
+func runDebugFile(t *testing.T, directory, name string, args ...string) {
 	t.Helper()
 	tools.Command{Directory: directory}.Must(t, name, args...)
 }
 
-func open(t *testing.T, path string) *elfreloc.Object {
+func openFile(t *testing.T, path string) *elfreloc.Object {
 	t.Helper()
 	data := disk.Read(t, path)
 	return expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), path))(t)
@@ -37,10 +37,10 @@ func setup(t *testing.T, flags ...string) (directory string) {
 	bin := filepath.Join(directory, "bin")
 	expect.OK(t, os.Mkdir(bin, 0o777))
 	disk.Write(t, filepath.Join(bin, "a.c"), "int main(void) { return 0; }\n")
-	run(t, bin, "gcc", append([]string{"-o", "image", "a.c"}, flags...)...)
-	run(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
-	run(t, bin, "strip", "image")
-	run(t, bin, "objcopy", "--add-gnu-debuglink=image.debug", "image")
+	runDebugFile(t, bin, "gcc", append([]string{"-o", "image", "a.c"}, flags...)...)
+	runDebugFile(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
+	runDebugFile(t, bin, "strip", "image")
+	runDebugFile(t, bin, "objcopy", "--add-gnu-debuglink=image.debug", "image")
 	return directory
 }
 
@@ -66,13 +66,13 @@ func TestFind(t *testing.T) {
 			place := filepath.Join(directory, strings.Replace(c.place, "//", "/"+directory+"/", 1))
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			roots := []string{filepath.Join(directory, "empty"), filepath.Join(directory, "root")}
-			expect.Equal(t, place, expect.Value(find(open(t, image), image, roots))(t))
+			expect.Equal(t, place, expect.Value(find(openFile(t, image), image, roots))(t))
 			// By the image's other name, the real one leads there too.
 			link := filepath.Join(directory, "link")
 			expect.OK(t, os.Symlink(image, link))
-			expect.Equal(t, place, expect.Value(find(open(t, image), link, roots))(t), "by a symbolic link")
+			expect.Equal(t, place, expect.Value(find(openFile(t, image), link, roots))(t), "by a symbolic link")
 			expect.OK(t, os.Remove(place))
-			expect.Equal(t, "", expect.Value(find(open(t, image), image, roots))(t), "without it")
+			expect.Equal(t, "", expect.Value(find(openFile(t, image), image, roots))(t), "without it")
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		{"a directory", noID, "bin/image.debug", remake(syscall.Mkdir), ""},
 		{"a pipe", noID, "bin/image.debug", remake(syscall.Mkfifo), ""},
 		{"an object", noID, "bin/image.debug", func(t *testing.T, path string) {
-			run(t, filepath.Dir(path), "gcc", "-c", "-o", path, filepath.Join(filepath.Dir(path), "a.c"))
+			runDebugFile(t, filepath.Dir(path), "gcc", "-c", "-o", path, filepath.Join(filepath.Dir(path), "a.c"))
 		}, "image.debug: a ET_REL for "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 			image, place := filepath.Join(directory, "bin", "image"), filepath.Join(directory, c.place)
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			c.change(t, place)
-			got, err := find(open(t, image), image, []string{filepath.Join(directory, "root")})
+			got, err := find(openFile(t, image), image, []string{filepath.Join(directory, "root")})
 			if got != "" || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, %v, want an error with %q", got, err, c.want)
 			}
@@ -131,11 +131,11 @@ func remake(what func(path string, mode uint32) error) func(t *testing.T, path s
 
 func rebuild(t *testing.T, path string) {
 	directory := filepath.Join(filepath.Dir(path), "..", "..", "..", "bin")
-	run(t, directory, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
+	runDebugFile(t, directory, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
 }
 
 func rebuildBeside(t *testing.T, path string) {
-	run(t, filepath.Dir(path), "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
+	runDebugFile(t, filepath.Dir(path), "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
 }
 
 // The names in .gnu_debuglink are anybody's.
@@ -164,7 +164,7 @@ func TestHostileLinks(t *testing.T) {
 
 // find returns where the debug file of an image is, "" when there is none.
 func find(image *elfreloc.Object, path string, roots []string) (string, error) {
-	f, err := debugfile.Open(image, path, roots)
+	f, err := debuginfo.OpenDebugFile(image, path, roots)
 	if f == nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package lines_test
+package debuginfo_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -144,14 +144,14 @@ func runWith(t testing.TB, directory, stdin, tool string, args ...string) string
 type subject struct {
 	path  string
 	o     *elfreloc.Object
-	table *lines.Table
+	table *debuginfo.Lines
 }
 
 func open(t testing.TB, path string) *subject {
 	t.Helper()
 	data := disk.Read(t, path)
 	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path)))(t)
-	table := expect.Value(lines.New(o, machines.Lookup(o.ABI())))(t)
+	table := expect.Value(debuginfo.NewLines(o, machines.Lookup(o.ABI())))(t)
 	return &subject{path, o, table}
 }
 

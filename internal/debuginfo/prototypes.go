@@ -1,4 +1,4 @@
-package lines
+package debuginfo
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ const maxParameters = 64
 // always, clang where it optimises. A function without a prototype is not
 // there; one has several if units disagree about the number of its parameters. count is how many names
 // are wanted, at most: a unit is read up to the last of them.
-func (t *Table) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
+func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
 	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
@@ -31,7 +31,7 @@ var errLastEntry = errors.New("the last entry")
 
 // prototypes looks for declarations.
 type prototypes struct {
-	t      *Table
+	t      *Lines
 	wanted func(string) bool
 	count  int
 	found  map[string][][]Parameter
