@@ -12,7 +12,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo"
 )
 
 // Module is an ELF file that is loaded in a process. A file that is loaded twice
@@ -372,7 +372,7 @@ const vdso = "[vdso]"
 // buildID returns what the linker made of a linked file's contents, "" when there is
 // none.
 func buildID(o *elfreloc.Object) string {
-	id, err := debugfile.BuildID(o)
+	id, err := debuginfo.BuildID(o)
 	if err != nil {
 		return ""
 	}

@@ -5,8 +5,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/debuginfo"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
 
@@ -23,9 +23,9 @@ type ProbeSource interface {
 type probeInfo struct {
 	plan     *Plan
 	objects  *ProbeObjects
-	defined  *linkerset.Probes              // what probe objects say that this object defines
-	declared map[string][][]lines.Parameter // of stubs, by debug information; nil until it is asked
-	fault    error                          // of debug information
+	defined  *linkerset.Probes                  // what probe objects say that this object defines
+	declared map[string][][]debuginfo.Parameter // of stubs, by debug information; nil until it is asked
+	fault    error                              // of debug information
 }
 
 // probeInfo returns what is known of the probes of the object. It is made once for a plan:
@@ -64,7 +64,7 @@ func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
 
 // prototypes returns the parameters of stubs that debug information declares, by the
 // stub's name. With a fault they are those that were read before it.
-func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault error) {
+func (k *probeInfo) prototypes() (declared map[string][][]debuginfo.Parameter, fault error) {
 	if k.declared != nil {
 		return k.declared, k.fault
 	}
@@ -72,12 +72,12 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 	for _, stub := range k.plan.Scan.Stubs {
 		names[stub.Name] = true
 	}
-	var table *lines.Table
-	if table, k.fault = lines.New(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
+	var table *debuginfo.Lines
+	if table, k.fault = debuginfo.NewLines(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
 		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
 	}
 	if k.declared == nil {
-		k.declared = map[string][][]lines.Parameter{}
+		k.declared = map[string][][]debuginfo.Parameter{}
 	}
 	return k.declared, k.fault
 }
@@ -86,25 +86,25 @@ func (k *probeInfo) prototypes() (declared map[string][][]lines.Parameter, fault
 // the declaration of the stub as the compiler has seen it. unsizedTypes names
 // the declared types of size 0. If nothing declares the arguments, any register may hold one: then
 // they are not complete.
-func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []stapsdt.Type, unsizedTypes []string, complete bool) {
+func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []notes.ArgType, unsizedTypes []string, complete bool) {
 	m := k.plan.Scan.Machine
 	if len(probe.Args) > 0 {
 		for i, a := range probe.Args {
 			if a.Index != i {
 				return types, nil, false // one is missing, or there twice
 			}
-			types = append(types, stapsdt.ArgumentType(a.Native, m))
+			types = append(types, notes.ArgumentType(a.Native, m))
 		}
 		return types, nil, true
 	}
 	declared, _ := k.prototypes() // its fault is a warning of the notes
 	if prototypes, ok := declared[s.Name]; ok {
 		for _, p := range prototypes[0] { // units may disagree
-			types, unsizedTypes = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
+			types, unsizedTypes = append(types, notes.ArgType{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
 		}
 		return types, unsizedTypes, true
 	}
-	return stapsdt.Words(m), nil, false
+	return notes.WordTypes(m), nil, false
 }
 
 // omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose

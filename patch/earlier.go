@@ -11,9 +11,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
-	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
 
@@ -65,8 +63,8 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
-		hasStapsdtNotes = hasStapsdtNotes || stapsdt.IsNoteSection(sec)
-		hasDTraceNotes = hasDTraceNotes || usdt.IsNoteSection(sec)
+		hasStapsdtNotes = hasStapsdtNotes || notes.WroteStapsdt(sec)
+		hasDTraceNotes = hasDTraceNotes || notes.WroteUSDT(sec)
 	}
 	switch {
 	case hasStapsdtNotes && opts.Notes != WithNotes:
@@ -149,7 +147,7 @@ func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error
 	for i := range entries {
 		recorded[entries[i].Site] = true
 	}
-	notes, _, err := stapnotes.Read(o, im)
+	notes, _, err := notes.Read(o, im)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/sitenotes"
-	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
 
@@ -19,8 +17,7 @@ import (
 type noteWriter struct {
 	p        *Plan
 	info     *probeInfo
-	sections *sitenotes.Writer
-	stapsdt  *stapsdt.Writer // nil when there are to be none for SystemTap's readers
+	sections *notes.Writer
 
 	described map[describedCall]description
 	warned    bool               // of what debug information says
@@ -33,13 +30,9 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &noteWriter{
-		p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: sitenotes.NewWriter(e, p.Scan.Machine),
-	}
-	if p.Options.Notes == WithNotes {
-		w.stapsdt = stapsdt.NewWriter(w.sections)
-	}
-	return w, nil
+	return &noteWriter{
+		p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine),
+	}, nil
 }
 
 // longestNames bounds a probe's provider and name together, in bytes. gdb, bpftrace,
@@ -50,11 +43,11 @@ const longestNames = 8192
 // returns what the section has to keep alive: notes and semaphores.
 func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
-	if w.stapsdt != nil {
-		anchors, err = w.stapsdt.Add(section, rela, len(sites), func(i int) (stapsdt.Probe, error) {
+	if w.p.Options.Notes == WithNotes {
+		anchors, err = w.sections.AddStapsdt(section, rela, len(sites), func(i int) (notes.StapsdtNote, error) {
 			d, err := w.describe(sites[i])
 			semaphore, _ := w.p.semaphores.symbol(sites[i].Stub.ID)
-			return stapsdt.Probe{
+			return notes.StapsdtNote{
 				Provider: d.provider, Name: d.name, Args: d.operands, Site: records[i].Site, Semaphore: linkerset.SymbolRef{Sym: semaphore},
 			}, err
 		})
@@ -63,11 +56,11 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []l
 		}
 	}
 	if w.p.Options.DTrace {
-		notes, err := w.forDTrace(sites, records)
+		siteNotes, err := w.forDTrace(sites, records)
 		if err != nil {
 			return nil, err
 		}
-		usdtAnchors, err := usdt.Add(w.sections, section, rela, notes)
+		usdtAnchors, err := w.sections.AddUSDT(section, rela, siteNotes)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +110,7 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 				// Faults of debug information do not keep an object from being converted.
 				w.p.Warnings, w.warned = append(w.p.Warnings, w.info.fault), true
 			}
-			d.operands = stapsdt.Operands(w.p.Scan.Machine, key.form, w.p.Scan.Object.ABI().Data, types)
+			d.operands = notes.Operands(w.p.Scan.Machine, key.form, w.p.Scan.Object.ABI().Data, types)
 			if d.isComplete = isComplete || probe.FromStruct && len(probe.Args) == 0; isComplete {
 				d.arguments, d.complete = len(types), d.operands
 			}
@@ -126,7 +119,7 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 	}
 	if key.form == arch.Nop {
 		d.operands, d.isComplete, d.complete = s.Operands, true, s.Operands
-		d.arguments, _ = usdt.Operands(s.Operands)
+		d.arguments, _ = notes.CountOperands(s.Operands)
 	}
 	return d, nil
 }
@@ -134,12 +127,12 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 // forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
 // image whose notes do not describe each argument, so a probe whose notes would not
 // has none, and there is a warning.
-func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]usdt.Probe, error) {
+func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]notes.USDTNote, error) {
 	functions, err := w.p.Scan.Functions()
 	if err != nil {
 		return nil, err
 	}
-	var notes []usdt.Probe
+	var siteNotes []notes.USDTNote
 	for i, s := range sites {
 		d, err := w.describe(s)
 		if err != nil {
@@ -157,21 +150,21 @@ func (w *noteWriter) forDTrace(sites []*Site, records []linkerset.Record) ([]usd
 		if f, ok := functions.Lookup(section, s.Change.Site.Offset); ok {
 			name = f.Name
 		}
-		notes = append(notes, usdt.Probe{
+		siteNotes = append(siteNotes, notes.USDTNote{
 			Provider: d.provider, Name: d.name, Function: name, Arguments: d.arguments, Operands: d.complete, Site: records[i].Site,
 		})
 	}
-	return notes, nil
+	return siteNotes, nil
 }
 
 // unreadable says why DTrace would not read the arguments of a probe, or "".
 func (w *noteWriter) unreadable(d *description) string {
-	operands, bad := usdt.Operands(d.complete)
+	operands, bad := notes.CountOperands(d.complete)
 	switch {
 	case !d.isComplete:
 		return "not all arguments are known; compile with -g"
-	case d.arguments > usdt.MaxArguments:
-		return fmt.Sprintf("there are %d arguments, and there is room for %d", d.arguments, usdt.MaxArguments)
+	case d.arguments > notes.MaxUSDTArguments:
+		return fmt.Sprintf("there are %d arguments, and there is room for %d", d.arguments, notes.MaxUSDTArguments)
 	case operands < d.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", operands+1)
 	case operands > 0 && w.p.Scan.Machine.Traits().Arguments.NumericRegisters:

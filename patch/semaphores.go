@@ -1,7 +1,7 @@
 package patch
 
 // A tracer raises the semaphore of a probe for as long as it traces it: that is what
-// makes an is-enabled test true in user space (package stapsdt). Which probes of an
+// makes an is-enabled test true in user space (package internal/notes). Which probes of an
 // object have one, and where it comes from, is planned here.
 
 import (
@@ -13,7 +13,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 )
 
@@ -115,7 +115,7 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := stapsdt.SemaphoreName(linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
+	name := notes.SemaphoreName(linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
@@ -198,7 +198,7 @@ func (p *objectSemaphores) isBetter(s *semaphore, section int) (bool, error) {
 // isOurs reports whether guards or conversions have defined a semaphore.
 func (p *objectSemaphores) isOurs(i uint32) bool {
 	sym := p.plan.Scan.symbols().At(int(i))
-	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
+	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && notes.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 
 // loadableBytes returns how many bytes of a semaphore a test may load (arch.Env.SemaphoreBytes): four if this object or a guard
@@ -212,9 +212,9 @@ func (p *objectSemaphores) loadableBytes(id string, kind arch.Kind) int {
 	case s == nil || kind != arch.Enabled:
 		return 0
 	case s.alreadyNamed:
-		return stapsdt.SemaphoreSize
+		return notes.SemaphoreSize
 	}
-	return stapsdt.SemaphoreRoom
+	return notes.SemaphoreRoom
 }
 
 // add gives the semaphores their names, and adds those that the object lacks.
@@ -222,7 +222,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 	if p == nil {
 		return nil
 	}
-	w := stapsdt.NewSemaphores(e, p.plan.Scan.Machine)
+	w := notes.NewSemaphores(e, p.plan.Scan.Machine)
 	for _, s := range p.list {
 		var err error
 		sym := s.symbol
@@ -266,7 +266,7 @@ func (p *objectSemaphores) symbol(id string) (sym uint32, name string) {
 		return 0, ""
 	}
 	s := p.byID[id]
-	return s.added, strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
+	return s.added, strings.TrimSuffix(s.name, notes.SemaphoreSuffix)
 }
 
 // GuardedSection is the name of the sections that tie probes to guards of other names: pairs of strings, each an id

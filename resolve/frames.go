@@ -9,7 +9,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/unwind"
+	"sdtconvert/internal/debuginfo"
 )
 
 // The unwind tables of .eh_frame are there in stripped images too: C++ and the
@@ -94,7 +94,7 @@ func loadedFrames(o *elfreloc.Object) ([]frame, error) {
 		if len(header) < 4 || header[0] != 1 {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x is not of version 1", o.Name, s.Vaddr)
 		}
-		addr, err := unwind.Table(header, s.Vaddr, o.Encoding)
+		addr, err := debuginfo.EhFrame(header, s.Vaddr, o.Encoding)
 		if err != nil {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x: %w", o.Name, s.Vaddr, err)
 		}
@@ -151,7 +151,7 @@ func frameEntries(code elfreloc.Code, frames []frame) []entry {
 func parseFrames(data []byte, addr uint64, l elfreloc.Encoding, stop bool) (frames []frame, off int, err error) {
 	const usual = 32 // bytes of an FDE, at least
 	frames = make([]frame, 0, len(data)/usual)
-	for f, err := range unwind.Functions(data, addr, l, stop) {
+	for f, err := range debuginfo.UnwindFunctions(data, addr, l, stop) {
 		if err != nil {
 			return frames, f.Offset, err
 		}

@@ -33,7 +33,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo"
 )
 
 // Source is where a function is known from.
@@ -158,7 +158,7 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Optio
 	var err error
 	if opts.Debug != nil {
 		debug, err = opts.Debug()
-	} else if f, openErr := debugfile.Open(o, opts.Path, opts.DebugRoots); f != nil {
+	} else if f, openErr := debuginfo.OpenDebugFile(o, opts.Path, opts.DebugRoots); f != nil {
 		defer f.Close()
 		debug, err = f.Object, openErr
 	} else {
@@ -187,7 +187,7 @@ func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, opts *Options)
 			return err
 		}
 	}
-	mini, err := debugfile.Mini(o)
+	mini, err := debuginfo.MiniDebugInfo(o)
 	opts.warn(err)
 	if mini == nil {
 		return t.setSymbols(o, syms, Dynsym, code)

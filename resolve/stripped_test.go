@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
@@ -156,7 +156,7 @@ func installByID(t *testing.T, m *toolchains.Machine, image, root string) string
 
 func buildID(t *testing.T, image string) string {
 	t.Helper()
-	id, err := debugfile.BuildID(tools.OpenELF(t, image))
+	id, err := debuginfo.BuildID(tools.OpenELF(t, image))
 	if err != nil || len(id) < 8 {
 		t.Fatalf("build id %x, %v", id, err)
 	}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"sdtconvert/internal/emit/records"
-	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 )
@@ -112,12 +111,12 @@ func (f *stubsFlags) run(p *program, _ []string) (bool, error) {
 	if f.output == "" && !f.asm {
 		return false, usagef("-o is missing: it names the object to write; --asm writes assembly to standard output")
 	}
-	need := stubs.New(stubs.Options{
+	need := emit.NewRequirements(emit.RequirementsOptions{
 		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, Thunk: f.patch.ReturnThunk, Layouts: f.patch.Layout.Candidates(),
 	})
 	failed := p.eachObject(&f.conversionFlags, true, func(o *input.Object) error {
 		if f.isOutput(o.Source) {
-			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
+			if generated, err := emit.IsGenerated(o.Object); err != nil || generated {
 				return err
 			}
 			return errIsOutput(o.Name)
@@ -179,7 +178,7 @@ func (f *sitesFlags) run(p *program, _ []string) (bool, error) {
 	if !f.asm {
 		return false, usagef("sites can only be written as assembly; give --asm")
 	}
-	list := records.New(f.patch)
+	list := emit.NewRecordList(f.patch)
 	failed := p.eachObject(&f.conversionFlags, false, func(o *input.Object) error {
 		if f.isOutput(o.Source) {
 			return errIsOutput(o.Name)

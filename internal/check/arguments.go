@@ -7,9 +7,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
@@ -98,7 +97,7 @@ func (c *fileChecker) operands() {
 	data := c.Object.ABI().Data
 	unknown := map[string]bool{}
 	for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
-		unknown[stapsdt.Operands(c.Machine, form, data, stapsdt.Words(c.Machine))] = true
+		unknown[notes.Operands(c.Machine, form, data, notes.WordTypes(c.Machine))] = true
 	}
 	for e := range c.notedCalls() {
 		note := e.Note
@@ -132,7 +131,7 @@ func (c *fileChecker) operandsOfNops() {
 
 func (c *fileChecker) countOperands(e *sites.Site, text string) {
 	if probe := c.probe(e); probe.ID != "" {
-		n, _ := usdt.Operands(text)
+		n, _ := notes.CountOperands(text)
 		c.count(probe.ID, e.Site, n, true)
 	}
 }

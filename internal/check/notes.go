@@ -10,9 +10,8 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -76,31 +75,31 @@ func (c *fileChecker) notes() {
 // noteSections finds an image that has lost one of the two sections that notes make. The base
 // is loaded, and the notes are not: tools that strip files tell them apart. Linkers other than GNU ld
 // collect the base, because only notes refer to it in others' macros; the notes then have 0 for its address.
-func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
+func (c *fileChecker) noteSections(siteNotes []notes.Note, broken bool) {
 	if c.relocatable() {
 		return
 	}
-	removedBase := func(n stapnotes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
-	collectedBase := func(n stapnotes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
-	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
-	case hasBase && len(notes) == 0 && !broken:
-		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
-	case !hasBase && slices.ContainsFunc(notes, removedBase):
-		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
-	case !hasBase && slices.ContainsFunc(notes, collectedBase):
-		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", stapsdt.BaseSection, stapsdt.BaseSymbol)
+	removedBase := func(n notes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
+	collectedBase := func(n notes.Note) bool { return n.Base == 0 && c.hasCode(n.Site.Addr) }
+	switch hasBase := c.sectionNamed(notes.BaseSection) != nil; {
+	case hasBase && len(siteNotes) == 0 && !broken:
+		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", notes.BaseSection, notes.StapsdtSection)
+	case !hasBase && slices.ContainsFunc(siteNotes, removedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", notes.BaseSection)
+	case !hasBase && slices.ContainsFunc(siteNotes, collectedBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", notes.BaseSection, notes.BaseSymbol)
 	case hasBase:
-		otherBase := func(n stapnotes.Note) bool { return n.Base != notes[0].Base }
-		if i := slices.IndexFunc(notes, otherBase); i > 0 {
-			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", stapsdt.BaseSection, notes[0].Base, notes[i].Base)
+		otherBase := func(n notes.Note) bool { return n.Base != siteNotes[0].Base }
+		if i := slices.IndexFunc(siteNotes, otherBase); i > 0 {
+			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", notes.BaseSection, siteNotes[0].Base, siteNotes[i].Base)
 		}
 	}
 }
 
 // hasLostNotes reports whether an image has lost all its notes, which noteSections reports. That sites and
 // guards have no notes is no finding of its own then.
-func (c *fileChecker) hasLostNotes(notes int) bool {
-	return notes == 0 && !c.relocatable() && c.sectionNamed(stapsdt.BaseSection) != nil && c.set.applies(MissingNote)
+func (c *fileChecker) hasLostNotes(count int) bool {
+	return count == 0 && !c.relocatable() && c.sectionNamed(notes.BaseSection) != nil && c.set.applies(MissingNote)
 }
 
 // Whether images have notes for their records.
@@ -111,7 +110,7 @@ const (
 
 // noteTraits notes whether an image has notes for its records, and finds objects for a Linux kernel
 // with notes.
-func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
+func (c *fileChecker) noteTraits(notes []notes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
@@ -134,7 +133,7 @@ func withoutFile(fault error) string {
 }
 
 // addSemaphore adds the semaphore that a note of a probe names.
-func (c *fileChecker) addSemaphore(probe string, n *stapnotes.Note) {
+func (c *fileChecker) addSemaphore(probe string, n *notes.Note) {
 	id, semaphores := c.semaphoreID(n.Semaphore), c.scope.notes[probe]
 	if slices.ContainsFunc(semaphores, func(have semaphore) bool { return have.id == id }) {
 		return
@@ -155,7 +154,7 @@ func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 
 // semaphoreName returns how messages call a semaphore.
 func (c *fileChecker) semaphoreName(s image.Ref) string {
-	name, err := stapnotes.SemaphoreName(c.code.Image, s)
+	name, err := notes.SemaphoreNameAt(c.code.Image, s)
 	c.fail(err)
 	return cmp.Or(name, c.code.Image.Place(s.Addr))
 }
@@ -224,7 +223,7 @@ func (c *fileChecker) missingNotes() {
 // strayNotes finds notes whose addresses are not those of code. Some
 // images keep notes of functions that the linker has dropped: what it has left of an address is
 // below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
-func (c *fileChecker) strayNotes(notes []stapnotes.Note) {
+func (c *fileChecker) strayNotes(notes []notes.Note) {
 	type probeAt struct {
 		at image.Addr
 		id string

@@ -8,8 +8,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/dof"
-	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/internal/dof"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
@@ -34,7 +34,7 @@ func (c *fileChecker) stubCalls() {
 		at := site.Addr()
 		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
-			n, _ := usdt.Operands(site.Operands)
+			n, _ := notes.CountOperands(site.Operands)
 			c.count(site.Stub.ID, at, n, true)
 		}
 		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))

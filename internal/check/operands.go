@@ -4,24 +4,23 @@ import (
 	"strings"
 
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/usdt"
-	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/notes"
 )
 
 // unreadArguments finds the operands of notes that some tracer does not read.
-func (c *fileChecker) unreadArguments(notes []stapnotes.Note) {
+func (c *fileChecker) unreadArguments(siteNotes []notes.Note) {
 	type argument struct {
 		site    image.Addr
 		probe   string
 		operand string
 	}
 	reported := map[argument]bool{}
-	for i := range notes {
-		n := &notes[i]
+	for i := range siteNotes {
+		n := &siteNotes[i]
 		if n.Site.Undefined {
 			continue
 		}
-		for _, operand := range usdt.Split(n.Args) {
+		for _, operand := range notes.SplitOperands(n.Args) {
 			tracer, key := c.unreadBy(operand), argument{n.Site.Addr, n.ID(), operand}
 			if tracer == "" || reported[key] {
 				continue

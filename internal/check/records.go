@@ -8,10 +8,9 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
-	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
@@ -187,9 +186,9 @@ func (c *fileChecker) conversionTraits(layouts []linkerset.Layout) {
 	if c.fail(err) {
 		return
 	}
-	notes := "without notes"
-	if c.hasSection(stapsdt.IsNoteSection) {
-		notes = "with notes (--stapsdt)"
+	conversion := "without notes"
+	if c.hasSection(notes.WroteStapsdt) {
+		conversion = "with notes (--stapsdt)"
 	}
 	for i := range o.Sections {
 		sec := &o.Sections[i]
@@ -200,8 +199,8 @@ func (c *fileChecker) conversionTraits(layouts []linkerset.Layout) {
 		c.trait(MixedFlags, "the flags of "+sec.Name, flagsOf(sec))
 		c.trait(MixedFlags, "--drop-relocations", describeFlag(!anchored[i]))
 		if kind == arch.Probe {
-			c.trait(MixedFlags, "", notes)
-			c.trait(MixedFlags, "--dtrace", describeFlag(c.hasSection(usdt.IsNoteSection)))
+			c.trait(MixedFlags, "", conversion)
+			c.trait(MixedFlags, "--dtrace", describeFlag(c.hasSection(notes.WroteUSDT)))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -43,8 +43,8 @@ func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) {
 		c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
 		return
 	}
-	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
-		c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection)
+	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != notes.SemaphoreSection {
+		c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, notes.SemaphoreSection)
 	}
 	if segment := mappedBefore(segments, at.Offset); segment != nil {
 		c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, segment.Vaddr)
@@ -54,7 +54,7 @@ func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) {
 // loaded finds the segment that holds a semaphore.
 func loaded(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
 	for i := range segments {
-		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= stapsdt.SemaphoreSize && addr-s.Vaddr <= s.Memsz-stapsdt.SemaphoreSize {
+		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= notes.SemaphoreSize && addr-s.Vaddr <= s.Memsz-notes.SemaphoreSize {
 			return s
 		}
 	}
@@ -69,7 +69,7 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 		return "not in the image"
 	case s.Flags&elf.PF_W == 0:
 		return "in memory that cannot be written"
-	case s.Filesz < stapsdt.SemaphoreSize || addr-s.Vaddr > s.Filesz-stapsdt.SemaphoreSize:
+	case s.Filesz < notes.SemaphoreSize || addr-s.Vaddr > s.Filesz-notes.SemaphoreSize:
 		return "in no place of the file, by which tracers name it to the kernel"
 	}
 	for i := range segments {
@@ -145,17 +145,17 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 // guardReads notes the semaphores that the code of an object refers to, by their symbols. What only
 // defines one is not a guard: objects of provider files do.
 func (c *fileChecker) guardReads() {
-	if !c.relocatable() || !c.namesContain([]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)) {
+	if !c.relocatable() || !c.namesContain([]byte(patch.GuardPrefix), []byte(notes.SemaphoreSuffix)) {
 		return
 	}
 	syms, symbols := c.symbols(), map[uint32]*semaphore{}
 	for i := 1; i < syms.Len(); i++ {
-		if name := syms.Name(i); !strings.HasPrefix(name, patch.GuardPrefix) && !strings.HasSuffix(name, stapsdt.SemaphoreSuffix) {
+		if name := syms.Name(i); !strings.HasPrefix(name, patch.GuardPrefix) && !strings.HasSuffix(name, notes.SemaphoreSuffix) {
 			continue
 		}
 		s := syms.At(i)
 		sem := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}
-		if s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section]) {
+		if s.Section > 0 && s.Section < len(c.Sections) && notes.HoldsSemaphores(&c.Sections[s.Section]) {
 			c.scope.inSections[sem.id] = true
 		}
 		symbols[uint32(i)] = sem
@@ -180,7 +180,7 @@ func (c *fileChecker) guardReads() {
 func (c *fileChecker) readAt(s *semaphore, at image.Addr) {
 	probe, isGuard := strings.CutPrefix(s.name, patch.GuardPrefix)
 	if !isGuard {
-		probe = strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
+		probe = strings.TrimSuffix(s.name, notes.SemaphoreSuffix)
 	}
 	if s.finding = c.finding(DeadGuard, at, probe, ""); c.err == nil {
 		c.scope.guardReads = append(c.scope.guardReads, *s)
@@ -229,7 +229,7 @@ func (s *scope) recordsOf(semaphore string) bool {
 	if s.recordNames == nil {
 		s.recordNames = map[string]bool{}
 		for id := range s.recordedCalls {
-			s.recordNames[stapsdt.SemaphoreName(linkerset.SplitID(id))] = true
+			s.recordNames[notes.SemaphoreName(linkerset.SplitID(id))] = true
 		}
 	}
 	return s.recordNames[semaphore]

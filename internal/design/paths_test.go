@@ -27,7 +27,7 @@ var textualPaths = map[string]string{
 	"internal/check/report/report.go: checkedOut Join": "shown, and never opened",
 	"internal/check/report/paths.go: pathFrom Clean":   "shown, and never opened",
 	"internal/check/report/paths.go: pathFrom Rel":     "shown, and never opened",
-	"internal/debuginfo/lines/program.go: join Join":   "the name of a source, shown and compared, and never opened",
+	"internal/debuginfo/program.go: join Join":         "the name of a source, shown and compared, and never opened",
 	"internal/input/file.go: Distinct EvalSymlinks":    "compared, and never opened",
 	"cmd/sdtconvert/providerdof.go: patchDOF Dir":      "hashed, and never opened",
 	"internal/ld/linker.go: hasName EvalSymlinks":      "its last component alone is used",

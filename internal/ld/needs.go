@@ -10,7 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
@@ -20,7 +20,7 @@ import (
 
 // probeNeeds is what the probes of a file need of a link.
 type probeNeeds struct {
-	definitions *stubs.Requirements
+	definitions *emit.Requirements
 	hasRecords  bool             // of an earlier conversion with the flags of this one
 	conflicts   []error          // records of an earlier conversion with other flags
 	err         error            // why the file cannot be read
@@ -31,8 +31,8 @@ type probeNeeds struct {
 	ltoDefinitions map[string]bool
 }
 
-func stubOptions(o patch.Options) stubs.Options {
-	return stubs.Options{
+func stubOptions(o patch.Options) emit.RequirementsOptions {
+	return emit.RequirementsOptions{
 		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: o.Layout.Candidates(),
 		Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
 	}
@@ -40,7 +40,7 @@ func stubOptions(o patch.Options) stubs.Options {
 
 // newNeeds returns the needs of no file yet.
 func newNeeds(o patch.Options) *probeNeeds {
-	return &probeNeeds{definitions: stubs.New(stubOptions(o))}
+	return &probeNeeds{definitions: emit.NewRequirements(stubOptions(o))}
 }
 
 // readNeeds returns the needs of an object, or of the members of an archive.
@@ -181,7 +181,7 @@ func allNeeds(files []linkedFile) (needs []*probeNeeds) {
 
 // requirements returns what the link of some files lacks, nil for nothing, and the flags that the linker gets.
 // It refuses records that do not go together. converts says that files are converted for this link.
-func (l *link) requirements(files []linkedFile, converts bool) (lacking *stubs.Requirements, flags []string, err error) {
+func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Requirements, flags []string, err error) {
 	needs := allNeeds(files)
 	if err := checkAgreement(needs, converts); err != nil {
 		return nil, nil, err
@@ -229,11 +229,11 @@ func cause(err error) string {
 }
 
 // lackingDefinitions returns what the link of some files lacks, or nil.
-func (l *link) lackingDefinitions(files []linkedFile) (*stubs.Requirements, error) {
+func (l *link) lackingDefinitions(files []linkedFile) (*emit.Requirements, error) {
 	if l.NoStubs || l.Convert.Patch.NoRecords {
 		return nil, nil
 	}
-	lacking := stubs.New(stubOptions(l.Convert.Patch))
+	lacking := emit.NewRequirements(stubOptions(l.Convert.Patch))
 	for _, f := range files {
 		switch {
 		case f.needs == nil:
@@ -264,8 +264,8 @@ func (l *link) lackingDefinitions(files []linkedFile) (*stubs.Requirements, erro
 }
 
 // machineOf returns requirements of nothing, with the machine of the first object among some files.
-func (l *link) machineOf(files []linkedFile) *stubs.Requirements {
-	machine := stubs.New(stubOptions(l.Convert.Patch))
+func (l *link) machineOf(files []linkedFile) *emit.Requirements {
+	machine := emit.NewRequirements(stubOptions(l.Convert.Patch))
 	for _, f := range files {
 		if f.isObject() && withImage(f.path, func(o *input.Object) error { return machine.Begin(o.Object, o.Machine) }) == nil {
 			break
@@ -289,7 +289,7 @@ func withImage(path string, call func(*input.Object) error) error {
 }
 
 // addLibrary adds what a shared library defines to requirements.
-func addLibrary(lacking *stubs.Requirements, file string) error {
+func addLibrary(lacking *emit.Requirements, file string) error {
 	f, err := input.Open(file)
 	if err != nil {
 		return nil // the linker reports it
@@ -304,7 +304,7 @@ func addLibrary(lacking *stubs.Requirements, file string) error {
 
 // librariesToRepeat returns the arguments that lead to shared libraries with providers of what a link lacks. GNU
 // ld drops a library of --as-needed that nothing before it refers to.
-func (l *link) librariesToRepeat(lacking *stubs.Requirements, files []linkedFile) (arguments []string) {
+func (l *link) librariesToRepeat(lacking *emit.Requirements, files []linkedFile) (arguments []string) {
 	if !l.linker.isGNU() {
 		return nil
 	}
@@ -324,7 +324,7 @@ func (l *link) librariesToRepeat(lacking *stubs.Requirements, files []linkedFile
 }
 
 // reportUnknown warns of probes that may be misspelt, or refuses the link for them.
-func (l *link) reportUnknown(probes []stubs.Unknown) error {
+func (l *link) reportUnknown(probes []emit.UnknownProbe) error {
 	var errs []error
 	for _, p := range probes {
 		err := fmt.Errorf("%s: nothing defines %s, and the link defines other probes of %s; correct the name or define the probe", p.File, p.Object, p.Provider)

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
@@ -416,7 +416,7 @@ func (r *supervisedRun) definitions() ([]byte, error) {
 }
 
 // objectsOf returns the probe objects that requirements lack, none of nil.
-func objectsOf(lacking *stubs.Requirements) []string {
+func objectsOf(lacking *emit.Requirements) []string {
 	if lacking == nil {
 		return nil
 	}

@@ -7,11 +7,10 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 )
 
@@ -208,7 +207,7 @@ func (l *lister) semaphore(e *sites.Site) (*Semaphore, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	name, err := stapnotes.SemaphoreName(l.Memory, ref)
+	name, err := notes.SemaphoreNameAt(l.Memory, ref)
 	if err != nil || ref.Undefined {
 		return &Semaphore{Symbol: name}, err
 	}
@@ -216,7 +215,7 @@ func (l *lister) semaphore(e *sites.Site) (*Semaphore, error) {
 	if ref.Section != 0 {
 		out.Section = l.Object.Sections[ref.Section].Name
 	}
-	if b, err := l.Memory.Bytes(ref.Addr, stapsdt.SemaphoreSize); err == nil {
+	if b, err := l.Memory.Bytes(ref.Addr, notes.SemaphoreSize); err == nil {
 		value := l.Memory.Encoding().Order.Uint16(b)
 		out.Value = &value
 	}

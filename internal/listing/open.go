@@ -15,11 +15,11 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/emit/dof"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 )
@@ -282,6 +282,6 @@ func (s *system) mayHaveProbes(o *elfreloc.Object) bool {
 		isRecords := func(l linkerset.Layout) bool {
 			return section.Name == l.Section(arch.Probe) || section.Name == l.Section(arch.Enabled)
 		}
-		return section.Name == stapsdt.Section || section.Name == dof.SectionName || slices.ContainsFunc(s.Layouts, isRecords)
+		return section.Name == notes.StapsdtSection || section.Name == dof.SectionName || slices.ContainsFunc(s.Layouts, isRecords)
 	})
 }

@@ -14,8 +14,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/debuginfo/debugfile"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/input"
 	"sdtconvert/resolve"
 )
@@ -44,8 +43,8 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
-	lines     *lines.Table    // nil if there are none, or none are wanted
-	debug     *debugfile.File // the separate debug file; nil until it may be wanted, or if there is none
+	lines     *debuginfo.Lines     // nil if there are none, or none are wanted
+	debug     *debuginfo.DebugFile // the separate debug file; nil until it may be wanted, or if there is none
 
 	debugSought bool
 	debugErr    error // of its search
@@ -106,7 +105,7 @@ func (c *Code) Read() error {
 func (c *Code) debugObject() (*elfreloc.Object, error) {
 	if !c.debugSought {
 		c.debugSought = true
-		c.debug, c.debugErr = debugfile.Open(c.Object, c.Path, nil)
+		c.debug, c.debugErr = debuginfo.OpenDebugFile(c.Object, c.Path, nil)
 	}
 	if c.debug == nil {
 		return nil, c.debugErr
@@ -128,7 +127,7 @@ func (c *Code) readLines() {
 		}
 	}
 	var err error
-	if c.lines, err = lines.New(o, c.Image.Machine()); err != nil {
+	if c.lines, err = debuginfo.NewLines(o, c.Image.Machine()); err != nil {
 		c.o.Warn(err)
 	}
 }
@@ -140,7 +139,7 @@ func (c *Code) Functions() *resolve.Table { return c.functions }
 
 // Lines returns the source lines, by the addresses of the file; nil where there are none.
 // Read comes first.
-func (c *Code) Lines() *lines.Table { return c.lines }
+func (c *Code) Lines() *debuginfo.Lines { return c.lines }
 
 // Close closes the separate debug file. The code can name no address any more. It
 // warns of what was wrong with the debug information, which look-ups have met.
@@ -283,7 +282,7 @@ func (c *Code) inFile(a image.Addr) image.Addr {
 	return image.Addr{Section: a.Section, Offset: a.Offset - c.Base}
 }
 
-func (c *Code) frame(f lines.Frame) Frame {
+func (c *Code) frame(f debuginfo.Frame) Frame {
 	if f.File == "" {
 		return Frame{Function: c.name(f.Function)}
 	}

@@ -8,10 +8,10 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
-	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -151,7 +151,7 @@ func disabled(space *sites.Space, e *sites.Site) (m Site, err error) {
 	case sites.FromNote:
 		m.Probe, m.Note = e.Note.ID(), &Note{Provider: e.Note.Provider, Name: e.Note.Name}
 		if !e.Note.Semaphore.Null() {
-			m.Note.Semaphore, err = stapnotes.SemaphoreName(space.File, e.Note.Semaphore)
+			m.Note.Semaphore, err = notes.SemaphoreNameAt(space.File, e.Note.Semaphore)
 		}
 		return m, err
 	case sites.FromRecord:
@@ -239,7 +239,7 @@ func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults [
 	if machine == nil || len(m.Sites) == 0 {
 		return nil
 	}
-	table, err := lines.New(o, machine)
+	table, err := debuginfo.NewLines(o, machine)
 	if err != nil {
 		faults = append(faults, err)
 	}

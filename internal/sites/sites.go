@@ -14,8 +14,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/dofprobes"
-	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/dof"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -36,8 +36,8 @@ type Site struct {
 	// Space.Memory.
 	linkerset.Entry
 	Source Source
-	Note   *stapnotes.Note // nil if no note names the site; of several, the one of the record's probe
-	Edit   *patch.DOFEdit  // of FromEdit
+	Note   *notes.Note    // nil if no note names the site; of several, the one of the record's probe
+	Edit   *patch.DOFEdit // of FromEdit
 
 	probe *linkerset.Probe // nil for FromRecord
 }
@@ -62,8 +62,8 @@ type Space struct {
 
 	Sites      []Site             // sorted by address; at one address records come first, and then notes
 	HasRecords []linkerset.Layout // those of Layouts that have records or faults
-	Notes      []stapnotes.Note
-	DOF        []dofprobes.Probe // of a linked file
+	Notes      []notes.Note
+	DOF        []dof.FunctionProbe // of a linked file
 	Faults     Faults
 
 	relocatable *image.Object // File, if it is an object
@@ -98,7 +98,7 @@ func (s *Space) Read() error {
 	if err := s.readRecords(); err != nil {
 		return err
 	}
-	s.Notes, s.Faults.Notes, s.Faults.NotesUnread = stapnotes.Read(s.Object, s.File)
+	s.Notes, s.Faults.Notes, s.Faults.NotesUnread = notes.Read(s.Object, s.File)
 	if err := s.addNotes(); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ const mostFolded = 64
 
 // addNote gives a note to the records at the beginning of a list that are of one address: to those without
 // one, and to those of the note's own probe.
-func (s *Space) addNote(records []Site, n *stapnotes.Note) error {
+func (s *Space) addNote(records []Site, n *notes.Note) error {
 	for i := range records[:min(len(records), mostFolded)] {
 		site := &records[i]
 		if site.Site != records[0].Site {
@@ -208,7 +208,7 @@ func (s *Space) readDOF() (err error) {
 	if s.Object.Type == elf.ET_REL {
 		return s.readEdits()
 	}
-	if s.DOF, s.Faults.DOF, err = dofprobes.Read(s.Object, s.File); err != nil || len(s.DOF) == 0 {
+	if s.DOF, s.Faults.DOF, err = dof.Read(s.Object, s.File); err != nil || len(s.DOF) == 0 {
 		return err
 	}
 	described := make(map[image.Addr]bool, len(s.Sites))

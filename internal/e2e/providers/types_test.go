@@ -11,7 +11,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
@@ -137,7 +137,7 @@ func (b *typesBuild) notesOfStubs() string {
 func (b *typesBuild) names() (sizes []string) {
 	m := machines.Lookup(elfreloc.ABI{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB})
 	for _, name := range b.types {
-		sizes = append(sizes, stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, []stapsdt.Type{stapsdt.Native(name, m)}))
+		sizes = append(sizes, notes.Operands(m, arch.Call, elf.ELFDATA2LSB, []notes.ArgType{notes.NativeType(name, m)}))
 	}
 	return sizes
 }

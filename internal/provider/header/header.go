@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/provider"
 )
 
@@ -145,7 +145,7 @@ func (w *writer) define(macro string, params int, text string) {
 }
 
 func (w *writer) notes(name string, probe *provider.Probe) {
-	semaphore := stapsdt.SemaphoreName(name, probe.Name)
+	semaphore := notes.SemaphoreName(name, probe.Name)
 	where, seen := "_sdtp_here", "_sdtp_hidden"
 	if w.form == Shared {
 		where, seen = "_sdtp_elsewhere", "_sdtp_visible"

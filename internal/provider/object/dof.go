@@ -9,8 +9,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/assembly"
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
 )
 
@@ -98,7 +98,7 @@ func (t *Target) WriteDOF(d DOF) ([]byte, error) {
 	if !e.Changed() {
 		return base.ReadFile(0, base.Size())
 	}
-	return assembly.Save(e)
+	return emit.Save(e)
 }
 
 // base returns the object that the format is added to: drti, or one of notes alone, for

@@ -16,12 +16,11 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/assembly"
-	"sdtconvert/internal/emit/dof"
-	"sdtconvert/internal/emit/notes"
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/dof"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/provider"
 )
 
@@ -32,7 +31,7 @@ type Target struct {
 	empty   *elfreloc.Object
 	name    string // of the object that told it
 	machine arch.Machine
-	notes   notes.Common
+	notes   emit.LinkNotes
 }
 
 // Known reports whether anything has told the target.
@@ -167,7 +166,7 @@ const source = "sdtconvert-provider"
 // Write makes the object. The semaphores are hidden, so that each program and library has its own, unless
 // they are shared.
 func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, error) {
-	a, err := assembly.NewObject(t.empty, t.machine, source)
+	a, err := emit.NewObject(t.empty, t.machine, source)
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +175,14 @@ func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, err
 		for _, probe := range p.Probes {
 			if !started {
 				started = true
-				a.Section(assembly.Section{
-					Name: stapsdt.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: stapsdt.SemaphorePage,
+				a.Section(emit.Section{
+					Name: notes.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: notes.SemaphorePage,
 				})
 			}
-			a.Symbol(assembly.Symbol{
-				Name: stapsdt.SemaphoreName(p.Name, probe.Name), Bind: elf.STB_GLOBAL, Type: elf.STT_OBJECT, Hidden: !shared, Size: stapsdt.SemaphoreSize,
+			a.Symbol(emit.Symbol{
+				Name: notes.SemaphoreName(p.Name, probe.Name), Bind: elf.STB_GLOBAL, Type: elf.STT_OBJECT, Hidden: !shared, Size: notes.SemaphoreSize,
 			})
-			a.Zero(stapsdt.SemaphoreRoom)
+			a.Zero(notes.SemaphoreRoom)
 		}
 	}
 	t.notes.OfData(t.machine).Write(a, t.empty.Encoding.Word())
@@ -215,7 +214,7 @@ func isOwn(o *elfreloc.Object) bool {
 		hasCode = hasCode || loaded && s.Flags&elf.SHF_EXECINSTR != 0
 		hasDOF = hasDOF || s.Name == dof.SectionName
 	}
-	files, _ := assembly.SourceFiles(o) // of a broken table none
+	files, _ := emit.SourceFiles(o) // of a broken table none
 	ours := len(files) > 0 && files[len(files)-1] == source
 	switch {
 	case hasDOF: // and perhaps DTrace's own code, with files of its own

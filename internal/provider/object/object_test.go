@@ -10,7 +10,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
 )

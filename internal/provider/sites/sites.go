@@ -12,7 +12,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/provider"
 	"sdtconvert/patch"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"

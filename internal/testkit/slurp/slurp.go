@@ -1,5 +1,5 @@
 // Package slurp reads DTrace's object format and refuses what kernels refuse of it. It is
-// an oracle of its own for what internal/emit/dof writes: it is made from the rules of
+// an oracle of its own for what internal/dof writes: it is made from the rules of
 // illumos' and FreeBSD's dtrace.c (dtrace_dof_slurp, dtrace_helper_provider_validate) and
 // fasttrap.c (fasttrap_meta_provide, fasttrap_meta_create_probe), and shares nothing with
 // the writer.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/dof"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 )

@@ -1,0 +1,280 @@
+package debuginfo
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// maxParameters bounds how many parameters of a function are looked at.
+const maxParameters = 64
+
+// Prototypes returns the parameters of the functions that are declared, and not
+// defined, under wanted names. Compilers describe what is called that way: gcc
+// always, clang where it optimises. A function without a prototype is not
+// there; one has several if units disagree about the number of its parameters. count is how many names
+// are wanted, at most: a unit is read up to the last of them.
+func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
+	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter)}
+	for i := range t.units {
+		if err := p.unit(&t.units[i]); err != nil {
+			return p.found, t.wrap(err)
+		}
+	}
+	return p.found, nil
+}
+
+// errLastEntry ends the reading of a unit.
+var errLastEntry = errors.New("the last entry")
+
+// prototypes looks for declarations.
+type prototypes struct {
+	t      *Lines
+	wanted func(string) bool
+	count  int
+	found  map[string][][]Parameter
+}
+
+// declaration is one that is being read.
+type declaration struct {
+	name  string
+	depth int            // of its entry
+	types []*dwarf.Entry // of its parameters
+	open  bool           // whether it has no prototype, or one with `...'
+}
+
+// unit reads the entries of a unit, up to the last wanted prototype.
+func (p *prototypes) unit(u *unit) error {
+	var current *declaration
+	names := map[string]bool{} // that the unit declares with a prototype
+	err := p.t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
+		if current != nil && depth > current.depth {
+			if depth == current.depth+1 {
+				current.add(e)
+			}
+			return nil
+		}
+		if err := p.addDeclaration(current); err != nil {
+			return err
+		}
+		if current != nil && !current.open {
+			names[current.name] = true
+		}
+		current = nil
+		switch {
+		case len(names) >= p.count:
+			return errLastEntry
+		case structures[e.Tag] != "":
+			return errSkipChildren // no function of C is declared in a structure
+		}
+		current = p.declaration(e, depth)
+		return nil
+	})
+	if err != nil && err != errLastEntry {
+		return err
+	}
+	return p.addDeclaration(current)
+}
+
+// declaration returns the declaration that an entry begins, nil if it is not a wanted one.
+func (p *prototypes) declaration(e *dwarf.Entry, depth int) *declaration {
+	if e.Tag != dwarf.TagSubprogram || e.AttrField(dwarf.AttrDeclaration) == nil {
+		return nil
+	}
+	linkage, name := namesOf(e)
+	if name = cmp.Or(linkage, name); !p.wanted(name) {
+		return nil
+	}
+	return &declaration{name: name, depth: depth}
+}
+
+// add adds what an entry inside of a declaration says.
+func (d *declaration) add(e *dwarf.Entry) {
+	switch {
+	case e.Tag == dwarf.TagFormalParameter && len(d.types) < maxParameters:
+		d.types = append(d.types, e)
+	case e.Tag == dwarf.TagUnspecifiedParameters: // `...', or no prototype
+		d.open = true
+	}
+}
+
+// addDeclaration records a declaration of a function without variable arguments.
+func (p *prototypes) addDeclaration(d *declaration) error {
+	if d == nil || d.open {
+		return nil
+	}
+	sameNumber := func(params []Parameter) bool { return len(params) == len(d.types) }
+	if slices.ContainsFunc(p.found[d.name], sameNumber) {
+		return nil
+	}
+	params := make([]Parameter, len(d.types))
+	for i, e := range d.types {
+		var err error
+		if params[i], err = p.parameter(e); err != nil {
+			return err
+		}
+	}
+	p.found[d.name] = append(p.found[d.name], params)
+	return nil
+}
+
+// Parameter is what is known of a parameter's type.
+type Parameter struct {
+	Size   int    // bytes; 0 when it is not passed as an integer or a pointer is
+	Signed bool   // of an integer
+	Other  string // what it is where Size is 0, with its article
+}
+
+// DW_ATE_* (section 7.8), which debug/dwarf does not export.
+const (
+	encodingBoolean      = 0x02
+	encodingComplex      = 0x03
+	encodingFloat        = 0x04
+	encodingSigned       = 0x05
+	encodingSignedChar   = 0x06
+	encodingUnsigned     = 0x07
+	encodingUnsignedChar = 0x08
+	encodingUTF          = 0x10
+)
+
+// maxTypes bounds how many types lead from a parameter to one that has a size.
+const maxTypes = 32
+
+// parameter returns what is known of the type of a parameter.
+func (p *prototypes) parameter(e *dwarf.Entry) (Parameter, error) {
+	u, typ, size, err := p.underlying(e)
+	if err != nil {
+		return Parameter{}, err
+	}
+	if typ != nil && structures[typ.Tag] != "" {
+		return p.structure(u, typ)
+	}
+	return scalar(u, typ, size), nil
+}
+
+// underlying follows the type of an entry through aliases, and through an enumeration to its
+// underlying type. It returns the last type, its unit and the size in bytes, which an
+// enumeration sets; the type is nil where none is known.
+func (p *prototypes) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
+	enumerated := false
+	for range maxTypes {
+		next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+		if !ok {
+			break
+		}
+		if u, e, err = p.t.at(next); err != nil || e == nil {
+			return nil, nil, 0, err
+		}
+		if !enumerated {
+			size, _ = e.Val(dwarf.AttrByteSize).(int64)
+		}
+		switch e.Tag {
+		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
+			continue
+		case dwarf.TagEnumerationType:
+			if enumerated = size != 0; e.AttrField(dwarf.AttrEncoding) == nil && e.AttrField(dwarf.AttrType) != nil {
+				continue
+			}
+		}
+		return u, e, size, nil
+	}
+	return nil, nil, 0, nil
+}
+
+// structures are the types that are passed as integers if their members allow it.
+var structures = map[dwarf.Tag]string{
+	dwarf.TagStructType: "a structure", dwarf.TagClassType: "a structure", dwarf.TagUnionType: "a union",
+}
+
+// scalar returns the parameter that a pointer, a base type or an enumeration makes; typ is
+// nil for an unknown type.
+func scalar(u *unit, typ *dwarf.Entry, size int64) Parameter {
+	unknown := Parameter{Other: "of an unknown type"}
+	if typ == nil {
+		return unknown
+	}
+	encoding, _ := typ.Val(dwarf.AttrEncoding).(int64)
+	switch typ.Tag {
+	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType, dwarf.TagUnspecifiedType: // decltype(nullptr)
+		return Parameter{Size: int(u.addrSize)}
+	case dwarf.TagArrayType:
+		return Parameter{Other: "a vector"}
+	case dwarf.TagEnumerationType, dwarf.TagBaseType:
+	default:
+		return unknown
+	}
+	switch encoding {
+	case encodingSigned, encodingSignedChar, encodingBoolean, encodingUnsigned, encodingUnsignedChar, encodingUTF:
+	case encodingFloat, encodingComplex:
+		return Parameter{Other: "a floating-point number"}
+	default:
+		if typ.Tag == dwarf.TagBaseType {
+			return unknown
+		}
+	}
+	if size != 1 && size != 2 && size != 4 && size != 8 {
+		return Parameter{Other: fmt.Sprintf("an integer of %d bytes", size)}
+	}
+	return Parameter{Size: int(size), Signed: encoding == encodingSigned || encoding == encodingSignedChar}
+}
+
+const passedByValue = 0x05 // DW_CC_pass_by_value, which compilers of C++ tell
+
+// cLanguages are DW_LANG_C89, C, C99, C11 and C17, whose structures are all passed by
+// value.
+var cLanguages = map[int64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
+
+// structure returns the parameter that a structure or a union makes. One of a word, of
+// nothing but integers and pointers in their places, is passed as an integer is: x86-64
+// psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
+// smaller one the rest of the word would hold anything, and big-endian machines
+// disagree where it is.
+func (p *prototypes) structure(u *unit, typ *dwarf.Entry) (Parameter, error) {
+	size, _ := typ.Val(dwarf.AttrByteSize).(int64)
+	convention, _ := typ.Val(dwarf.AttrCalling).(int64)
+	byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
+	if byValue && size == int64(u.addrSize) {
+		ok, err := p.isInteger(u, typ)
+		if err != nil || ok {
+			return Parameter{Size: int(size)}, err
+		}
+	}
+	return Parameter{Other: structures[typ.Tag]}, nil
+}
+
+// isInteger reports whether a structure has members, and all are integers and
+// pointers in their places.
+func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
+	members, ok := 0, true
+	err := p.t.entries(u, typ.Offset, func(e *dwarf.Entry, depth int) (err error) {
+		switch {
+		case depth != 1 || !ok:
+		case e.Tag == dwarf.TagInheritance:
+			ok = false
+		case e.Tag == dwarf.TagMember:
+			members++
+			ok, err = p.inPlace(e)
+		}
+		return err
+	})
+	return ok && members > 0, err
+}
+
+// inPlace reports whether a member is an integer or a pointer at a multiple of its size.
+func (p *prototypes) inPlace(member *dwarf.Entry) (bool, error) {
+	var offset int64 // bytes; of a union there is none
+	if f := member.AttrField(dwarf.AttrDataMemberLoc); f != nil {
+		var ok bool
+		if offset, ok = f.Val.(int64); !ok {
+			return false, nil
+		}
+	}
+	u, typ, size, err := p.underlying(member)
+	if err != nil || typ == nil || structures[typ.Tag] != "" || member.AttrField(dwarf.AttrBitSize) != nil {
+		return false, err
+	}
+	n := scalar(u, typ, size).Size
+	return n != 0 && offset%int64(n) == 0, nil
+}

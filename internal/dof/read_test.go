@@ -1,0 +1,149 @@
+package dof
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/linkerset"
+)
+
+// fake is an image of which nothing but the words of a section is known.
+type fake struct {
+	image.Image
+	addr uint64
+	data []byte
+}
+
+func (f fake) Encoding() elfreloc.Encoding {
+	return elfreloc.Encoding{Class: 2, Order: binary.LittleEndian}
+}
+
+func (f fake) Word(a image.Addr) (image.Ref, error) {
+	return image.Ref{Addr: image.Addr{Offset: binary.LittleEndian.Uint64(f.data[a.Offset-f.addr:])}}, nil
+}
+
+// sample returns what is written of two providers, linked to addresses from 0x1000 on.
+func sample(t testing.TB, r Relocation, addr uint64) []byte {
+	t.Helper()
+	data, fixups, err := Write(Format{Order: binary.LittleEndian, LP64: true, Relocation: r}, []Provider{
+		{Name: "shop", Probes: []Probe{
+			{
+				Name: "order-placed", Native: []string{"int", "char *"}, Translated: []string{"char *", "long", "int"}, Mapping: []byte{1, 0, 0},
+				Functions: []Function{
+					{Name: "place", Symbol: "place", Offsets: []uint32{4, 20}, Enabled: []uint32{3}},
+					{Name: "replace", Symbol: "$dtrace1.replace", Offsets: []uint32{8}},
+				},
+			},
+			{Name: "closed", Functions: []Function{{Name: "place", Symbol: "place", Offsets: []uint32{30}}}},
+		}},
+		{Name: "bank_", Probes: []Probe{{Name: "paid", Functions: []Function{{Name: "pay", Symbol: "pay", Enabled: []uint32{5}}}}}},
+	})
+	expect.OK(t, err)
+	for _, f := range fixups {
+		to := map[string]uint64{"place": 0x1000, "$dtrace1.replace": 0x2000, "pay": 0x3000}[f.Symbol]
+		if r == Relative {
+			to -= addr + f.Offset
+		}
+		binary.LittleEndian.PutUint64(data[f.Offset:], to)
+	}
+	return data
+}
+
+func site(k arch.Kind, addr uint64) Site { return Site{image.Addr{Offset: addr}, k} }
+
+func TestRead(t *testing.T) {
+	args := []linkerset.Argument{{Index: 0, Native: "char *"}, {Index: 1, Native: "int", Translated: "long"}, {Index: 2, Native: "int"}}
+	none := []linkerset.Argument{}
+	want := []FunctionProbe{
+		{"shop", "place", "order-placed", args, []Site{site(arch.Probe, 0x1004), site(arch.Probe, 0x1014), site(arch.Enabled, 0x1003)}},
+		{"shop", "replace", "order-placed", args, []Site{site(arch.Probe, 0x2008)}},
+		{"shop", "place", "closed", none, []Site{site(arch.Probe, 0x101e)}},
+		{"bank_", "pay", "paid", none, []Site{site(arch.Enabled, 0x3005)}},
+	}
+	const addr = 0x5000
+	for _, r := range []Relocation{SetX, Relative} {
+		// A linker puts those of several objects one behind the other.
+		first := sample(t, r, addr)
+		data := append(first, make([]byte, -len(first)&7)...)
+		data = append(data, sample(t, r, addr+uint64(len(data)))...)
+		got, _, err := readFiles(fake{addr: addr, data: data}, addr, data)
+		expect.OK(t, err)
+		expect.Equal(t, append(want, want...), got)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	whole := sample(t, SetX, 0)
+	put32 := func(at int, v uint32) func(b []byte) []byte {
+		return func(b []byte) []byte { binary.LittleEndian.PutUint32(b[at:], v); return b }
+	}
+	for want, damage := range map[string]func(b []byte) []byte{
+		"holds what is not DTrace's object format": func(b []byte) []byte { return append(b, "ELF"...) },
+		"bytes by its header, and there are":       func(b []byte) []byte { return b[:len(b)-1] },
+		"headers of sections of 31 bytes":          put32(24, 31),
+		"has 1000000 headers of sections":          put32(28, 1000000),
+		"behind its end":                           put32(HeaderSize+24, 1<<30),
+		"that does not end":                        func(b []byte) []byte { b[len(b)-1] = 'x'; return b },
+		"names section 1, which is not of type 16": func(b []byte) []byte { b[HeaderSize+SectionSize] = SectStrtab; return b },
+	} {
+		data := damage(append([]byte(nil), whole...))
+		_, _, err := readFiles(fake{data: data}, 0, data)
+		expect.Error(t, err, want)
+	}
+}
+
+// Whatever the bytes are, what comes of them is bounded by their number.
+func TestDamaged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	whole := sample(t, Relative, 0)
+	good := 0
+	for range 100_000 {
+		data := append([]byte(nil), whole...)
+		for range 1 + r.IntN(4) {
+			data[r.IntN(len(data))] = [...]byte{0, 1, 2, 0x7f, 0x80, 0xff, byte(r.Uint32())}[r.IntN(7)]
+		}
+		probes, _, err := readFiles(fake{data: data}, 0, data)
+		if err == nil {
+			good++
+		}
+		text, sites := 0, 0
+		for _, p := range probes {
+			text, sites = text+len(p.Provider)+len(p.Function)+len(p.Name), sites+len(p.Sites)
+		}
+		if text > 4*len(data) || sites > len(data) {
+			t.Fatalf("%d bytes have %d of text and %d sites: %v", len(data), text, sites, err)
+		}
+	}
+	if good < 1000 {
+		t.Errorf("%d were read to the end", good)
+	}
+}
+
+// A file whose tables all name the same bytes is not read for ever.
+func TestTablesThatOverlap(t *testing.T) {
+	data := sample(t, SetX, 0)
+	n := len(data)
+	sections := uint64(binary.LittleEndian.Uint32(data[28:]))
+	headers := make([]byte, 0, int(sections)*SectionSize)
+	headers = append(headers, data[HeaderSize:][:sections*SectionSize]...)
+	for i := range sections { // each provider a thousand times
+		s := headers[i*SectionSize:][:SectionSize]
+		if binary.LittleEndian.Uint32(s) == SectProvider {
+			for range 1000 {
+				headers = append(headers, s...)
+			}
+		}
+	}
+	data = append(data, headers...)
+	binary.LittleEndian.PutUint32(data[28:], uint32(len(headers)/SectionSize))
+	binary.LittleEndian.PutUint64(data[32:], uint64(n))
+	binary.LittleEndian.PutUint64(data[48:], uint64(len(data)))
+	if probes, _, err := readFiles(fake{data: data}, 0, data); err != errOverlap || len(probes) > len(data) {
+		t.Errorf("%d probes, %v", len(probes), err)
+	}
+}
