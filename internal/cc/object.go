@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/paths"
@@ -133,7 +132,7 @@ func (o *object) checkConvertible(names patch.Names) error {
 	}
 	defer f.Close()
 	src := f.Source()
-	if typ, err := src.Type(); err == nil && typ == filetype.Bitcode {
+	if typ, err := src.Type(); err == nil && typ == input.BitcodeFile {
 		_, err = src.Relocatable(names)
 		return asLTO(err, errNotObject)
 	}

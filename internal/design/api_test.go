@@ -53,39 +53,39 @@ func TestNoPublicSignatureNamesAnInternalType(t *testing.T) {
 func TestHiddenTypesAreFound(t *testing.T) {
 	const source = `package p
 
-import "sdtconvert/internal/filetype"
+import "sdtconvert/internal/input"
 
-type hidden struct{ F filetype.Type }
+type hidden struct{ F input.FileType }
 
-func (hidden) Promoted() filetype.Type { return 0 }
+func (hidden) Promoted() input.FileType { return 0 }
 
 type (
-	Alias    = filetype.Type
-	Fields   struct{ A []filetype.Type; B map[string]*filetype.Type; c filetype.Type }
-	Embedded struct{ filetype.Type }
+	Alias    = input.FileType
+	Fields   struct{ A []input.FileType; B map[string]*input.FileType; c input.FileType }
+	Embedded struct{ input.FileType }
 	Inherits struct{ hidden }
-	Face     interface{ M(func(chan filetype.Type)) }
-	Generic[T interface{ ~[]filetype.Type }] struct{}
-	Right    struct{ c filetype.Type }
-	Copied   filetype.Type // nothing of it says so
+	Face     interface{ M(func(chan input.FileType)) }
+	Generic[T interface{ ~[]input.FileType }] struct{}
+	Right    struct{ c input.FileType }
+	Copied   input.FileType // nothing of it says so
 )
 
-func (Right) M(...filetype.Type) {}
-func (Right) m(filetype.Type)    {}
+func (Right) M(...input.FileType) {}
+func (Right) m(input.FileType)    {}
 
-var V [4]filetype.Type
-const C = filetype.ELF
-func F() (_ struct{ X filetype.Type }, _ error) { panic(0) }
-func f(filetype.Type)                           {}
-func G(Generic[[]filetype.Type])                {}
+var V [4]input.FileType
+const C = input.ELFFile
+func F() (_ struct{ X input.FileType }, _ error) { panic(0) }
+func f(input.FileType)                           {}
+func G(Generic[[]input.FileType])                {}
 func Unexported() hidden                        { panic(0) }
 `
 	fset := token.NewFileSet()
 	file := expect.Value(parser.ParseFile(fset, "p.go", source, 0))(t)
 	p := expect.Value((&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil))(t)
-	const named = " names sdtconvert/internal/filetype.Type"
+	const named = " names sdtconvert/internal/input.FileType"
 	want := []string{
-		"Alias" + named, "C" + named, "Embedded.Type" + named, "F" + named, "Face.M" + named,
+		"Alias" + named, "C" + named, "Embedded.FileType" + named, "F" + named, "Face.M" + named,
 		"Fields.A" + named, "Fields.B" + named, "G" + named, "Generic" + named,
 		"Inherits.F" + named, "Inherits.Promoted" + named, "Right.M" + named, "Unexported names p.hidden", "V" + named,
 	}

@@ -10,7 +10,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/lto"
 	"sdtconvert/patch"
 )
@@ -28,16 +27,16 @@ type Object struct {
 var ErrSkipped = errors.New("nothing to convert")
 
 // explanations say why a file is not for this tool, and what to do.
-var explanations = map[filetype.Type]string{
-	filetype.Empty:       "is empty",
-	filetype.Archive:     "is an archive, and not an object or image; take the member out with ar x",
-	filetype.ThinArchive: "is a thin archive, and not an object or image; give the objects that it names",
-	filetype.MachO:       "is a Mach-O file; only ELF objects can be converted",
-	filetype.PE:          "is a PE file; only ELF objects can be converted",
-	filetype.COFF:        "is a COFF object; only ELF objects can be converted",
-	filetype.Bitcode:     "is LLVM bitcode, and not an object",
-	filetype.Text:        "is text, and not an object",
-	filetype.Unknown:     "is not an ELF object",
+var explanations = map[FileType]string{
+	EmptyFile:       "is empty",
+	ArchiveFile:     "is an archive, and not an object or image; take the member out with ar x",
+	ThinArchiveFile: "is a thin archive, and not an object or image; give the objects that it names",
+	MachOFile:       "is a Mach-O file; only ELF objects can be converted",
+	PEFile:          "is a PE file; only ELF objects can be converted",
+	COFFFile:        "is a COFF object; only ELF objects can be converted",
+	BitcodeFile:     "is LLVM bitcode, and not an object",
+	TextFile:        "is text, and not an object",
+	UnknownFile:     "is not an ELF object",
 }
 
 // Image reads the headers of an ELF file of any type, and rejects others with a reason.
@@ -46,7 +45,7 @@ func (s *Source) Image() (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if typ != filetype.ELF {
+	if typ != ELFFile {
 		return nil, s.explain(typ)
 	}
 	return s.object()
@@ -56,8 +55,8 @@ func (s *Source) Image() (*Object, error) {
 var sourceCode = []string{".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".s", ".S", ".d", ".rs", ".go", ".f90", ".adb", ".zig", ".m", ".i", ".ii"}
 
 // explain says why a source is not for this tool.
-func (s *Source) explain(typ filetype.Type) error {
-	if typ == filetype.Text && slices.Contains(sourceCode, filepath.Ext(s.Name)) {
+func (s *Source) explain(typ FileType) error {
+	if typ == TextFile && slices.Contains(sourceCode, filepath.Ext(s.Name)) {
 		return fmt.Errorf("%s: is source code, and not an object; compile it first", s.Name)
 	}
 	return fmt.Errorf("%s: %s", s.Name, explanations[typ])
@@ -78,9 +77,9 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case typ == filetype.ELF:
+	case typ == ELFFile:
 		return s.object()
-	case typ == filetype.Bitcode:
+	case typ == BitcodeFile:
 		found, err := s.Mentions(names.StubTexts())
 		if err == nil && found {
 			err = lto.Bitcode()
@@ -116,6 +115,23 @@ func (o *Object) relocatable(names patch.Names) (*Object, error) {
 		return nil, err
 	}
 	return o, lto.Check(o.Object, names.StubTexts())
+}
+
+// LTOSymbols returns the symbols of the intermediate code of a source: of an object,
+// or of LLVM bitcode, for which o is nil.
+func (s *Source) LTOSymbols(o *Object) ([]lto.Symbol, error) {
+	if o != nil {
+		return lto.Symbols(o.Object)
+	}
+	code := make([]byte, s.Size)
+	if err := s.readFull(code); err != nil {
+		return nil, err
+	}
+	symbols, err := lto.BitcodeSymbols(code)
+	if err != nil {
+		err = fmt.Errorf("%s: %w; compile it with -fno-lto", s.Name, err)
+	}
+	return symbols, err
 }
 
 func checkType(o *elfreloc.Object) error {

@@ -10,7 +10,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
-	"sdtconvert/internal/filetype"
 )
 
 // Source is the bytes of a file, or of one member of an archive.
@@ -23,7 +22,7 @@ type Source struct {
 
 	err error // that keeps it from being read
 
-	typ     filetype.Type
+	typ     FileType
 	hasType bool // typ is known
 }
 
@@ -59,22 +58,22 @@ func (s *Source) readFull(b []byte) error {
 }
 
 // Type recognises a source by its first bytes.
-func (s *Source) Type() (filetype.Type, error) {
+func (s *Source) Type() (FileType, error) {
 	if s.hasType || s.err != nil {
 		return s.typ, s.err
 	}
-	head := make([]byte, min(s.Size, filetype.HeadSize))
+	head := make([]byte, min(s.Size, HeadSize))
 	if err := s.readFull(head); err != nil {
-		return filetype.Unknown, err
+		return UnknownFile, err
 	}
-	s.typ, s.hasType = filetype.Recognise(head), true
+	s.typ, s.hasType = recognise(head), true
 	return s.typ, nil
 }
 
 // IsArchive reports whether a source is an archive, of any kind.
 func (s *Source) IsArchive() (bool, error) {
 	typ, err := s.Type()
-	return typ == filetype.Archive || typ == filetype.ThinArchive, err
+	return typ == ArchiveFile || typ == ThinArchiveFile, err
 }
 
 // Mentions reports whether any of the texts occurs anywhere in a source.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
@@ -222,7 +221,7 @@ func (c *fileConverter) write(in *inputFile) (fd int, r *convert.Result) {
 // completeNeeds returns the needs that the look found, and those that a file with probes has besides. The look
 // finds all needs of what code is generated of, but not those of the other members of an archive.
 func (c *fileConverter) completeNeeds(in *inputFile) *probeNeeds {
-	if c.examiner.isRelocatable || !in.isArchive() && (in.format != filetype.ELF || in.generatesProbes) {
+	if c.examiner.isRelocatable || !in.isArchive() && (in.format != input.ELFFile || in.generatesProbes) {
 		return in.needs
 	}
 	return mergeNeeds(c.Convert.Patch, in.needs, readNeeds(c.Convert.Patch, in.path))

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/lto"
@@ -29,7 +28,7 @@ type inputFile struct {
 
 // contents are what a look at a file tells.
 type contents struct {
-	format  filetype.Type
+	format  input.FileType
 	elfType elf.Type     // of an ELF file
 	members []*inputFile // files with probes that a thin archive names
 
@@ -57,7 +56,7 @@ type probeUse struct {
 }
 
 func (c *contents) isArchive() bool {
-	return c.format == filetype.Archive || c.format == filetype.ThinArchive
+	return c.format == input.ArchiveFile || c.format == input.ThinArchiveFile
 }
 
 func (c *contents) isShared() bool { return c.elfType == elf.ET_DYN }
@@ -66,7 +65,7 @@ func (c *contents) isObject() bool { return c.elfType == elf.ET_REL }
 // isConvertible reports whether the bytes of the file are to be converted. The members of a thin archive are
 // files of their own.
 func (c *contents) isConvertible() bool {
-	return c.err == nil && c.callsStubs && c.format != filetype.Bitcode && c.format != filetype.ThinArchive && (c.lto.Compiler == "" || c.lto.Fat)
+	return c.err == nil && c.callsStubs && c.format != input.BitcodeFile && c.format != input.ThinArchiveFile && (c.lto.Compiler == "" || c.lto.Fat)
 }
 
 // mayHoldProbes reports whether the file has probes, or may have them and cannot be converted.
@@ -74,7 +73,7 @@ func (c *contents) mayHoldProbes() bool { return c.callsStubs || c.generatesProb
 
 // lldGeneratesCode reports whether lld generates code of the file.
 func (c *contents) lldGeneratesCode() bool {
-	return c.lto.Compiler == lto.LLVM && (c.format == filetype.Bitcode || c.isObject())
+	return c.lto.Compiler == lto.LLVM && (c.format == input.BitcodeFile || c.isObject())
 }
 
 // examiner finds out what files hold. Several goroutines use it.
@@ -120,16 +119,16 @@ func (e *examiner) examine(path, name string) *inputFile {
 	src := f.Source()
 	in.format, _ = src.Type()
 	switch in.format {
-	case filetype.ELF:
+	case input.ELFFile:
 		in.err = e.object(&in.contents, src)
-	case filetype.Archive:
+	case input.ArchiveFile:
 		in.err = e.archive(&in.contents, f, input.Options{})
-	case filetype.ThinArchive:
+	case input.ThinArchiveFile:
 		f.Path = path // its members are beside it
 		in.err = e.archive(&in.contents, f, input.Options{FollowThin: true})
-	case filetype.Bitcode:
+	case input.BitcodeFile:
 		in.err = e.bitcode(&in.contents, src)
-	case filetype.Text, filetype.Unknown: // a script may be in any encoding
+	case input.TextFile, input.UnknownFile: // a script may be in any encoding
 		in.isScript = true
 		in.hasForeignTarget, _ = hasForeignTarget(src)
 	}
@@ -285,7 +284,7 @@ func (e *examiner) addLTO(c *contents, src *input.Source, o *input.Object, probe
 	if err != nil {
 		return err
 	}
-	symbols = slices.DeleteFunc(symbols, func(s input.LTOSymbol) bool {
+	symbols = slices.DeleteFunc(symbols, func(s lto.Symbol) bool {
 		return !slices.ContainsFunc(e.probeTexts, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
 	})
 	if len(symbols) == 0 {
@@ -352,7 +351,7 @@ func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, e
 	if err != nil {
 		return false, false, err
 	}
-	if typ == filetype.Bitcode {
+	if typ == input.BitcodeFile {
 		c.addsLibraries = e.isLLD
 		if names, probes, err = e.mentions(src.Mentions); err == nil && names {
 			err = e.ltoMember(c, src, nil, lto.LLVM, probes)

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
@@ -107,7 +106,7 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int) (runPl
 	for _, path := range slices.SortedFunc(maps.Keys(code), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
 		fd := code[path]
 		in := c.examiner.examine(descriptorPath(fd), p.output.path+".lto"+strings.TrimPrefix(path, codePath)+".o")
-		if in.format == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+		if in.format == input.ELFFile && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
 			objects, originals = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(originals, fd)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
@@ -44,7 +43,7 @@ func (l linker) mayAddInputs() bool {
 	}
 	defer f.Close()
 	typ, err := f.Source().Type()
-	return err != nil || typ != filetype.ELF
+	return err != nil || typ != input.ELFFile
 }
 
 // findReal finds the linker to run: the one that is named, or the next of the name

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
@@ -249,7 +248,7 @@ func (s *survey) distinctFiles() ([]*distinctFile, error) {
 	}
 	var errs []error
 	for _, f := range files {
-		if f.isMixed && f.callsStubs && f.format != filetype.ThinArchive {
+		if f.isMixed && f.callsStubs && f.format != input.ThinArchiveFile {
 			errs = append(errs, mixedUse(f.path))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/lto"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -53,7 +53,7 @@ func readNeeds(o patch.Options, file string) *probeNeeds {
 	}
 	defer f.Close()
 	p.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
-		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+		if typ, err := src.Type(); err != nil || typ != input.ELFFile {
 			return err
 		}
 		obj, err := src.Image()
@@ -109,7 +109,7 @@ func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) e
 
 // addLTO adds the symbols of a source that the linker generates code of. obj is the object that has them, nil for
 // bitcode. The linker takes no machine code of it.
-func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, symbols []input.LTOSymbol) error {
+func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, symbols []lto.Symbol) error {
 	if obj != nil {
 		if err := p.definitions.Begin(obj.Object, obj.Machine); err != nil {
 			return err

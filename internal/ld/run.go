@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"sdtconvert/internal/emit"
-	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
@@ -88,7 +88,7 @@ func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, err
 	p := runPlan{line: ln, conversion: c, output: outputOf(ln)}
 	converts := c.contains(func(f *servedFile) bool { return f.isConverted })
 	generates := c.contains(func(f *servedFile) bool {
-		return f.generatesProbes || f.format == filetype.Bitcode && f.callsStubs
+		return f.generatesProbes || f.format == input.BitcodeFile && f.callsStubs
 	})
 	refuses := c.contains(func(f *servedFile) bool { return f.refusal != nil })
 	lacking, flags, err := l.requirements(c.linkedFiles(), converts)

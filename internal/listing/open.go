@@ -16,7 +16,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/dof"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/notes"
@@ -56,7 +55,7 @@ func File(path string, o *Options, done func(*Listing)) {
 
 // source lists a file or a member of an archive.
 func (o *Options) source(src *input.Source, out *Listing) error {
-	if typ, err := src.Type(); err == nil && typ != filetype.ELF && src.Member != nil {
+	if typ, err := src.Type(); err == nil && typ != input.ELFFile && src.Member != nil {
 		return errNoProbes
 	}
 	code, err := locate.Open(src, o.Places)
@@ -260,7 +259,7 @@ func (s *system) list(path string, out *Listing) error {
 	}
 	defer in.Close()
 	src := in.Source()
-	if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+	if typ, err := src.Type(); err != nil || typ != input.ELFFile {
 		return err
 	}
 	object, err := src.Image()

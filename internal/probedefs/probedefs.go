@@ -18,7 +18,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
@@ -113,7 +112,7 @@ func describe(d *definition) string {
 // read reads the definitions of a file. What cannot be read has none.
 func read(file string, o Options) (found []definition) {
 	input.Each(file, input.Options{FollowThin: o.FollowThin}, func(src *input.Source) error {
-		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+		if typ, err := src.Type(); err != nil || typ != input.ELFFile {
 			return nil
 		}
 		obj, err := src.Image()

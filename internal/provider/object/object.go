@@ -18,7 +18,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/dof"
 	"sdtconvert/internal/emit"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/provider"
@@ -62,8 +61,8 @@ func (t *Target) Add(path string) error {
 		if err != nil {
 			return err
 		}
-		if typ != filetype.ELF {
-			if src.Member != nil || typ == filetype.Bitcode || isLibtool(src) {
+		if typ != input.ELFFile {
+			if src.Member != nil || typ == input.BitcodeFile || isLibtool(src) {
 				return nil
 			}
 			_, err := src.Image() // explains what it is
@@ -79,7 +78,7 @@ func (t *Target) Add(path string) error {
 
 // isLibtool reports whether a source is a libtool object, a text that names objects.
 func isLibtool(src *input.Source) bool {
-	head := make([]byte, min(src.Size, filetype.HeadSize))
+	head := make([]byte, min(src.Size, input.HeadSize))
 	if _, err := src.ReadAt(head, 0); err != nil && err != io.EOF {
 		return false
 	}
@@ -198,7 +197,7 @@ func IsOwn(path string) bool {
 	}
 	defer f.Close()
 	src := f.Source()
-	if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+	if typ, err := src.Type(); err != nil || typ != input.ELFFile {
 		return false
 	}
 	o, err := elfreloc.Open(src, src.Size, src.Name)

@@ -1,4 +1,4 @@
-package input
+package lto
 
 import (
 	"bytes"
@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"sdtconvert/elfreloc"
 )
 
-// LTOSymbol is a global symbol of intermediate code.
-type LTOSymbol struct {
+// Symbol is a global symbol of intermediate code.
+type Symbol struct {
 	Name    string
 	Defined bool
 }
@@ -18,21 +20,9 @@ type LTOSymbol struct {
 // intermediate code for plugins of linkers.
 const ltoTable = ".gnu.lto_.symtab"
 
-// LTOSymbols returns the symbols of the intermediate code of a source: of GCC's in an object,
-// or of LLVM bitcode, for which o is nil.
-func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
-	if o == nil {
-		code := make([]byte, s.Size)
-		if err := s.readFull(code); err != nil {
-			return nil, err
-		}
-		symbols, err := bitcodeSymbols(code)
-		if err != nil {
-			err = fmt.Errorf("%s: %w; compile it with -fno-lto", s.Name, err)
-		}
-		return symbols, err
-	}
-	var symbols []LTOSymbol
+// Symbols returns the symbols of the intermediate code in an object.
+func Symbols(o *elfreloc.Object) ([]Symbol, error) {
+	var symbols []Symbol
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		if !strings.HasPrefix(sec.Name, ltoTable) && sec.Name != ".llvm.lto" {
@@ -44,7 +34,7 @@ func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
 		}
 		read := gccSymbols
 		if sec.Name == ".llvm.lto" {
-			read = bitcodeSymbols
+			read = BitcodeSymbols
 		}
 		table, err := read(data)
 		if err != nil {
@@ -58,7 +48,7 @@ func (s *Source) LTOSymbols(o *Object) ([]LTOSymbol, error) {
 // gccSymbols reads a table of GCC (lto-streamer-out.cc, write_symbol): for each symbol its
 // name and the name of its COMDAT group, each with a zero byte behind, a byte of its kind, of
 // its visibility, eight of its size, and four of its place.
-func gccSymbols(table []byte) (symbols []LTOSymbol, err error) {
+func gccSymbols(table []byte) (symbols []Symbol, err error) {
 	const fixed = 1 + 1 + 8 + 4
 	for len(table) > 0 {
 		name, fields, ok := bytes.Cut(table, []byte{0})
@@ -67,7 +57,7 @@ func gccSymbols(table []byte) (symbols []LTOSymbol, err error) {
 			return nil, fmt.Errorf("its table of symbols is cut off")
 		}
 		const undefined, weakUndefined = 2, 3 // GCCPK_UNDEF, GCCPK_WEAKUNDEF
-		symbols = append(symbols, LTOSymbol{string(name), fields[0] != undefined && fields[0] != weakUndefined})
+		symbols = append(symbols, Symbol{string(name), fields[0] != undefined && fields[0] != weakUndefined})
 		table = fields[fixed:]
 	}
 	return symbols, nil
@@ -83,8 +73,8 @@ const (
 
 var errBitcode = errors.New("LLVM bitcode whose table of symbols is not understood")
 
-// bitcodeSymbols reads the symbols of bitcode.
-func bitcodeSymbols(code []byte) ([]LTOSymbol, error) {
+// BitcodeSymbols reads the symbols of bitcode.
+func BitcodeSymbols(code []byte) ([]Symbol, error) {
 	if w := binary.LittleEndian; len(code) >= 20 && w.Uint32(code) == 0x0B17C0DE { // a wrapper: offset and size
 		offset, size := uint64(w.Uint32(code[8:])), uint64(w.Uint32(code[12:]))
 		if offset+size > uint64(len(code)) {
@@ -118,7 +108,7 @@ func bitcodeSymbols(code []byte) ([]LTOSymbol, error) {
 
 // irSymbols reads the table: a header of words, the fourth pair of which tells where the symbols
 // are and how many, of six words each.
-func irSymbols(table, names []byte) (list []LTOSymbol, err error) {
+func irSymbols(table, names []byte) (list []Symbol, err error) {
 	const (
 		// Behind the version, and pairs of the producer, the modules and the COMDAT groups.
 		symbols    = 4 * (1 + 2 + 2 + 2)
@@ -140,7 +130,7 @@ func irSymbols(table, names []byte) (list []LTOSymbol, err error) {
 		if at+size > uint64(len(names)) {
 			return nil, errBitcode
 		}
-		list = append(list, LTOSymbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
+		list = append(list, Symbol{string(names[at : at+size]), w.Uint32(row[flags:])&undefined == 0})
 		start += symbolSize
 	}
 	return list, nil
