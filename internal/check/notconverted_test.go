@@ -167,11 +167,11 @@ func TestStrippedNotes(t *testing.T) {
 				b.link(l, "prog", objects...)
 				b.clean("--allow=early-semaphore", "prog")
 				b.run(toolchains.LLVM("llvm-strip"), "-o", "stripped", "prog")
-				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=unanchored-site", "stripped"), "has .notes.base and no note, so tracers find no site; link again")
+				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=unanchored-site", "stripped"), "has .stapsdt.base and no note, so tracers find no site; link again")
 				b.run(toolchains.LLVM("llvm-objcopy"), "--strip-sections", "prog", "bare")
 				ran := tools.Command{Directory: b.directory}.Result(b, converter, "check", "bare", objects[0])
 				expect.Contains(b, ran.Stderr, "bare: has no section headers, so its notes are not found")
-				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.notes.base", "prog", "unbased")
+				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.stapsdt.base", "prog", "unbased")
 				b.message(b.finds([]string{"broken-note unbased  "}, "--allow=early-semaphore", "unbased"), "without which gdb finds no probe")
 			}
 		})
@@ -185,7 +185,7 @@ func TestLaterRecordsWithoutNotes(t *testing.T) {
 	b.convert("--stapsdt", "fire.o", "define.o")
 	b.eachLinker(func(b *build, l toolchains.Linker) {
 		b.link(l, "prog", "fire.o", "define.o")
-		b.run("objcopy", "--remove-section=.note.stapsdt", "--remove-section=.notes.base", "prog", "without")
+		b.run("objcopy", "--remove-section=.note.stapsdt", "--remove-section=.stapsdt.base", "prog", "without")
 		b.run("objcopy", "--rename-section=sdt_instances_set=sdt_instances2_set", "without", "later")
 		out, err := tools.Try(converter, "check", b.path("later"))
 		if err == nil || !strings.Contains(out, "sdt_instances2_set: records of version 2") || strings.Contains(out, "not-converted") || strings.Contains(out, "dead-guard") {

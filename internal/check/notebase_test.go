@@ -22,7 +22,7 @@ int main(void) { return one(0); }
 `)
 		b.compile("main.o", "main.c")
 		b.eachLinker(func(b *build, l toolchains.Linker) {
-			for _, flag := range []string{"-Wl,--gc-sections", "-Wl,--gc-sections,-u,_.notes.base", "-Wl,--no-gc-sections"} {
+			for _, flag := range []string{"-Wl,--gc-sections", "-Wl,--gc-sections,-u,_.stapsdt.base", "-Wl,--no-gc-sections"} {
 				b.link(l, "prog", "one.o", "main.o", flag)
 				b.run(b.machine.Tool("objcopy"), "--only-keep-debug", "prog", "prog.debug")
 				b.finds([]string{}, "--allow=no-probes", "prog.debug")
@@ -34,7 +34,7 @@ int main(void) { return one(0); }
 				if flag != "-Wl,--gc-sections" || l.Family == "bfd" {
 					b.Errorf("%s: gdb finds no probe", flag)
 				}
-				b.message(b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "prog"), "the linker has collected it (--gc-sections); link with -Wl,-u,_.notes.base")
+				b.message(b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "prog"), "the linker has collected it (--gc-sections); link with -Wl,-u,_.stapsdt.base")
 			}
 		})
 	})

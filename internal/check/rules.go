@@ -87,8 +87,8 @@ var (
 		"Notes and semaphores are for tracers of user space. Its guards read semaphores that no kernel raises.",
 		"Convert with --layout pairs."}
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
-		"A tool has cut .note.stapsdt off, or has written over it; or the linker has collected .notes.base. Tracers stop there, or find no probe in the file.",
-		"Link the notes as they were made, and with -Wl,-u,_.notes.base where the linker collects garbage (--gc-sections)."}
+		"A tool has cut .note.stapsdt off, or has written over it; or the linker has collected .stapsdt.base. Tracers stop there, or find no probe in the file.",
+		"Link the notes as they were made, and with -Wl,-u,_.stapsdt.base where the linker collects garbage (--gc-sections)."}
 	StrayNote = &Rule{"stray-note", Note, "a note names an address that is not code",
 		"A tool has written over the note or moved the code. Tracers list a probe that is never reached.",
 		"Link the notes as they were made, and move code with prelink alone."}
@@ -97,7 +97,7 @@ var (
 		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
-		"Link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again; keep the section .note.notes."}
+		"Link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again; keep the section .note.stapsdt."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}

@@ -211,7 +211,7 @@ func TestNotesOfDifferentBases(t *testing.T) {
 			notes[20+word+2] ^= 1 // the third byte of the first note's base, behind its head, owner and address
 			b.write("notes", string(notes))
 			b.run(b.machine.Tool("objcopy"), "--update-section", ".note.stapsdt=notes", "prog")
-			b.message(b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "--allow=stray-note", "--allow=semaphore-place", "--allow=unknown-site", "prog"), "has notes that put .notes.base at ")
+			b.message(b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "--allow=stray-note", "--allow=semaphore-place", "--allow=unknown-site", "prog"), "has notes that put .stapsdt.base at ")
 		})
 	})
 }
