@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 )
 
 // Output is a new file, as a list of what to write in the order of the file.
@@ -27,11 +28,16 @@ type Extent struct {
 // of relocation: 8, 12, 16 and 24.
 const BlockSize = 8192 * 24
 
+// blocks are for those who stream files. A run that converts many objects would spend much of its time on
+// clearing and collecting them.
+var blocks = sync.Pool{New: func() any { return new([BlockSize]byte) }}
+
 // Write writes an output to w. in is what the object was opened with; its bytes
 // have to be what they were then. What has been written when an error is met is
 // of no use.
 func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
-	var block []byte
+	block := blocks.Get().(*[BlockSize]byte)
+	defer blocks.Put(block)
 	for i := range out.Extents {
 		x := &out.Extents[i]
 		if x.Data != nil {
@@ -39,9 +45,6 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 				return err
 			}
 			continue
-		}
-		if block == nil {
-			block = make([]byte, min(BlockSize, out.Size))
 		}
 		for at := int64(0); at < x.Len; at += BlockSize {
 			b := block[:min(BlockSize, x.Len-at)]

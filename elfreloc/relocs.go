@@ -120,9 +120,10 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	var c relocationChain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
-	buf := make([]byte, min(sec.Size, BlockSize))
-	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		buf = buf[:min(sec.Size-done, BlockSize)]
+	block := blocks.Get().(*[BlockSize]byte)
+	defer blocks.Put(block)
+	for done := uint64(0); done < sec.Size; done += BlockSize {
+		buf := block[:min(sec.Size-done, BlockSize)]
 		if err := o.readInto(buf, int64(sec.Offset+done)); err != nil {
 			return err
 		}

@@ -221,7 +221,12 @@ func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
 	for _, needle := range texts {
 		overlap = max(overlap, len(needle)-1)
 	}
-	buf := make([]byte, min(n, int64(BlockSize+overlap)))
+	block := blocks.Get().(*[BlockSize]byte)
+	defer blocks.Put(block)
+	buf := block[:]
+	if overlap >= len(buf)/2 {
+		buf = make([]byte, BlockSize+overlap)
+	}
 	for n > 0 {
 		b := buf[:min(n, int64(len(buf)))]
 		if got, err := r.ReadAt(b, off); got < len(b) {

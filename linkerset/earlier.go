@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
 	"sdtconvert/arch"
@@ -156,6 +157,9 @@ var laterNames = sync.OnceValue(func() *regexp.Regexp {
 // package reads.
 func CheckVersion(o *elfreloc.Object) error {
 	for i := range o.Sections {
+		if !strings.Contains(o.Sections[i].Name, "sdt_i") { // as most
+			continue
+		}
 		if match := laterNames().FindStringSubmatch(o.Sections[i].Name); match != nil {
 			return o.SectionError(i, fmt.Errorf("records of version %s, and this program reads version %d; use a later sdtconvert", match[1], Version))
 		}

@@ -19,11 +19,12 @@ import (
 // all objects, and the linker chooses whose: records go through its own symbol.
 type probeFinder struct {
 	*ProbeObjects
-	p      *Plan
-	e      *elfreloc.Edit
-	free   map[string]uint32                // the first undefined stub of each probe object
-	slots  map[string]uint32                // global probe objects that records use
-	chosen map[localKey]linkerset.SymbolRef // local probe objects that records use
+	p       *Plan
+	e       *elfreloc.Edit
+	free    map[string]uint32                // the first undefined stub of each probe object
+	slots   map[string]uint32                // global probe objects that records use
+	symbols map[*Stub]uint32                 // the same, by the stubs of sites
+	chosen  map[localKey]linkerset.SymbolRef // local probe objects that records use
 }
 
 type localKey struct {
@@ -36,9 +37,10 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	if err != nil {
 		return nil, err
 	}
+	stubs := len(p.Scan.Stubs)
 	f := &probeFinder{
-		ProbeObjects: objects, p: p, e: e, slots: map[string]uint32{},
-		free: map[string]uint32{}, chosen: map[localKey]linkerset.SymbolRef{},
+		ProbeObjects: objects, p: p, e: e, slots: make(map[string]uint32, stubs), symbols: make(map[*Stub]uint32, stubs),
+		free: make(map[string]uint32, stubs), chosen: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.Name(s)]; !taken && !s.Defined {
@@ -61,6 +63,9 @@ func (p *Plan) probeObjects() (*ProbeObjects, error) {
 
 // probe returns what the record of a site names: the probe object.
 func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
+	if sym, ok := f.symbols[s.Stub]; ok {
+		return linkerset.SymbolRef{Sym: sym}, nil
+	}
 	name := f.Name(s.Stub)
 	if f.Local(s.Stub) {
 		return f.local(s, name)
@@ -78,6 +83,7 @@ func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
+	f.symbols[s.Stub] = sym
 	return linkerset.SymbolRef{Sym: sym}, nil
 }
 

@@ -148,7 +148,9 @@ func (l *link) nameOf(site probeSite) Probe {
 }
 
 // defineProbe says what to do about a probe that no image defines.
-var defineProbe = "link with " + message.LinkersFlag() + ", add what sdtconvert stubs writes, or give check the program or library that exports it, too"
+func defineProbe() string {
+	return "link with " + message.LinkersFlag() + ", add what sdtconvert stubs writes, or give check the program or library that exports it, too"
+}
 
 // undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
@@ -156,7 +158,7 @@ func (l *link) undefined(name string) {
 		switch inImage := u.finding.Rule == UnresolvedProbe; {
 		case l.exported[name] && !u.hidden, l.defined[name] && !inImage:
 		case inImage:
-			l.add(u.finding, UnresolvedProbe, "%s is left to the loader, and no file that was given exports it; %s", name, defineProbe)
+			l.add(u.finding, UnresolvedProbe, "%s is left to the loader, and no file that was given exports it; %s", name, defineProbe())
 		case l.exported[name]:
 			l.add(u.finding, UndefinedProbe, "no object defines %s; a library does, but relative records do not reach there", name)
 		default:
