@@ -26,7 +26,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/responsefile"
@@ -92,8 +91,8 @@ func (l *link) run() (process.Status, error) {
 	if isRead {
 		l.args = args
 	}
-	ln := line.Parse(args, l.linker.hasName("gold"))
-	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
+	ln := parseLine(args, l.linker.hasName("gold"))
+	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished {
 		return l.execLinker(nil)
 	}
 	if err := checkPipes(ln); err != nil {

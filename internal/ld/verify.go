@@ -11,7 +11,6 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 	"sdtconvert/patch"
@@ -25,8 +24,8 @@ type output struct {
 }
 
 // outputOf returns the output of a link that has not begun.
-func outputOf(ln *line.Line) output {
-	o := output{path: ln.InDirectory(cmp.Or(ln.Output, "a.out"))}
+func outputOf(ln *commandLine) output {
+	o := output{path: ln.inDirectory(cmp.Or(ln.output, "a.out"))}
 	o.before, _ = os.Stat(o.path)
 	o.identity, _ = supervise.Identify(o.path)
 	return o
