@@ -132,7 +132,7 @@ func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 // session is what there is of a run that a signal ends: the compiler, files that are not
 // complete, and objects that are not converted yet.
 type session struct {
-	process.Supervisor
+	process.ChildRunner
 	files   *replace.Writer
 	pending []*object // that the compiler may have written; the lock is of it
 }

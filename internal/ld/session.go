@@ -9,7 +9,7 @@ import (
 
 // session is what a signal has to end or to remove: the linker that runs, and files that are not complete.
 type session struct {
-	process.Supervisor
+	process.ChildRunner
 	files       *replace.Writer // of files that are converted in place
 	temporaries []string        // files to remove; the lock is of it
 }

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Supervisor starts the programs that a run wraps, one at a time, and handles signals.
+// ChildRunner starts the programs that a run wraps, one at a time, and handles signals.
 // While a program runs, it gets them. Before and after, they end this process, once Clean
 // has removed what is unfinished.
-type Supervisor struct {
+type ChildRunner struct {
 	Process *Process
 	// Clean removes what is unfinished. It is called before a signal ends the process, with
 	// the lock held.
@@ -24,11 +24,11 @@ type Supervisor struct {
 }
 
 // Watch begins to handle signals, if it has not begun.
-func (s *Supervisor) Watch() {
+func (s *ChildRunner) Watch() {
 	s.watched.Do(func() { s.Process.Watch(s.signalled, passedOn...) })
 }
 
-func (s *Supervisor) signalled(sig os.Signal) {
+func (s *ChildRunner) signalled(sig os.Signal) {
 	s.Lock()
 	switch {
 	case s.running != nil && forward(s.running, sig):
@@ -41,7 +41,7 @@ func (s *Supervisor) signalled(sig os.Signal) {
 }
 
 // Start starts a program, unless a signal has come first.
-func (s *Supervisor) Start(cmd *exec.Cmd) error {
+func (s *ChildRunner) Start(cmd *exec.Cmd) error {
 	s.Lock()
 	defer s.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -53,7 +53,7 @@ func (s *Supervisor) Start(cmd *exec.Cmd) error {
 
 // Ended says that the program runs no more. It returns the last signal that the program
 // was sent, or nil.
-func (s *Supervisor) Ended() os.Signal {
+func (s *ChildRunner) Ended() os.Signal {
 	s.Lock()
 	defer s.Unlock()
 	s.running = nil
