@@ -29,9 +29,6 @@ type Options struct {
 	Off     bool // only run the compiler
 }
 
-// exitFailed is the exit status if an object cannot be converted.
-const exitFailed = 1
-
 // Run runs a compiler: its name and arguments, perhaps behind programs that run it. It
 // returns how the compiler has ended, or status 1 if that was successful and an object
 // cannot be converted, which Run has reported. It does not return if the process has become
@@ -62,7 +59,7 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	}
 	o.Convert.Patch.LinkConverts = linksThroughWrapper(words)
 	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
-		status.Code = exitFailed
+		status.Code = process.ExitFailed
 	}
 	return status, nil
 }

@@ -51,9 +51,6 @@ type Options struct {
 	NoUndefinedProbes bool
 }
 
-// exitFailed is the exit status where an input cannot be converted.
-const exitFailed = 1
-
 // errReported stands for errors that have been printed.
 var errReported = errors.New("already reported")
 
@@ -68,7 +65,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	l := &link{Options: o, Process: p, session: newSession(p), linker: real, args: args}
 	status, err := l.run()
 	if errors.Is(err, errReported) {
-		return process.Status{Code: exitFailed}, nil
+		return process.Status{Code: process.ExitFailed}, nil
 	}
 	return status, err
 }

@@ -247,7 +247,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		r.stopUnsupervised(o, o.Err)
 		return
 	case o.PID != int(r.child.Load()):
-		switch linker, err := isLinker(o.PID); {
+		switch linker, err := isLinkerProcess(o.PID); {
 		case err != nil:
 			r.stopUnsupervised(o, err)
 			return
@@ -288,10 +288,10 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 	})
 }
 
-// isLinker reports whether a process is a linker, as all their names tell, or one of GCC's programs for
+// isLinkerProcess reports whether a process is a linker, as all their names tell, or one of GCC's programs for
 // intermediate code, which read it at the places where the linker has found it. What others read under
 // the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
-func isLinker(pid int) (bool, error) {
+func isLinkerProcess(pid int) (bool, error) {
 	path, err := supervise.Executable(pid)
 	name := filepath.Base(path)
 	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto"), err

@@ -34,8 +34,7 @@ func outputOf(ln *commandLine) output {
 // hasChanged reports whether there is a regular file that is not the one that was there before the link.
 func (o output) hasChanged() bool {
 	now, err := os.Lstat(o.path)
-	return err == nil && now.Mode().IsRegular() &&
-		(o.before == nil || !os.SameFile(o.before, now) || !o.before.ModTime().Equal(now.ModTime()) || o.before.Size() != now.Size())
+	return err == nil && now.Mode().IsRegular() && (o.before == nil || input.IsChanged(o.before, now))
 }
 
 // removeIfChanged removes what a linker has written.

@@ -87,6 +87,9 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) []os.Signal {
 	return signals
 }
 
+// ExitFailed is the exit status of a run that found something wrong with a file.
+const ExitFailed = 1
+
 // Status is how a program has ended.
 type Status struct {
 	Code   int       // its exit status
