@@ -188,8 +188,18 @@ func TestLongNames(t *testing.T) {
 			wantX = append(wantX, s.Name)
 		}
 	}
-	for _, s := range syms.WithPrefix("xx") {
+	for i, s := range syms.WithPrefix("xx") {
 		beginWithX = append(beginWithX, s.Name)
+		found := false
+		for index, same := range syms.Named(s.Name) {
+			found = found || index == i
+			if same.Name != s.Name {
+				t.Errorf("symbol %d is named %.20q, want %.20q", index, same.Name, s.Name)
+			}
+		}
+		if !found {
+			t.Errorf("symbol %d is not found by its name", i)
+		}
 	}
 	if diff := cmp.Diff(wantX, beginWithX); diff != "" || len(wantX) == 0 {
 		t.Error(diff)

@@ -174,6 +174,17 @@ func (t *Symbols) WithPrefix(prefix string) iter.Seq2[int, Symbol] {
 	}
 }
 
+// Named returns the symbols of a name, by index.
+func (t *Symbols) Named(name string) iter.Seq2[int, Symbol] {
+	return func(yield func(int, Symbol) bool) {
+		for i, s := range t.WithPrefix(name) {
+			if s.Name == name && !yield(i, s) {
+				return
+			}
+		}
+	}
+}
+
 func (t *Symbols) nameOffset(i int) uint32 {
 	return t.o.Encoding.Order.Uint32(t.entry(i))
 }

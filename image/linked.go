@@ -288,8 +288,8 @@ func (l *Linked) boundedArray(t *elfreloc.Symbols, name string) (Range, bool, er
 
 // definition finds the value of a symbol that is defined.
 func definition(t *elfreloc.Symbols, name string) (uint64, bool) {
-	for _, s := range t.WithPrefix(name) {
-		if s.Section != 0 && s.Section != elfreloc.SectionCommon && s.Name == name {
+	for _, s := range t.Named(name) {
+		if s.Section != 0 && s.Section != elfreloc.SectionCommon {
 			return s.Value, true
 		}
 	}

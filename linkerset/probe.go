@@ -5,10 +5,10 @@ package linkerset
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/itanium"
 )
 
 // Probe is what is known of a probe object. A field that nothing tells is "". Names
@@ -99,23 +99,15 @@ func probeID(symbol, prefix string) string {
 		return ""
 	}
 	id := symbol[at+len(prefix):]
-	if at > 0 && strings.HasPrefix(symbol, "_Z") {
-		return mangledID(symbol[:at], id, len(prefix))
+	if at > 0 && strings.HasPrefix(symbol, itanium.Prefix) {
+		for _, name := range itanium.Identifiers(symbol, at) {
+			if len(name) > len(prefix) {
+				return name[len(prefix):]
+			}
+		}
+		return id
 	}
 	id, _, _ = strings.Cut(id, ".")
-	return id
-}
-
-// mangledID keeps as much of id as the length before it tells, which counts the
-// prefix too (Itanium C++ ABI, 5.1.3). A digit before the length may belong to the
-// name of a namespace.
-func mangledID(before, id string, prefix int) string {
-	for from := len(strings.TrimRight(before, "0123456789")); from < len(before); from++ {
-		length, err := strconv.Atoi(before[from:])
-		if err == nil && before[from] != '0' && prefix < length && length <= prefix+len(id) {
-			return id[:length-prefix]
-		}
-	}
 	return id
 }
 

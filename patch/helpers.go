@@ -122,8 +122,8 @@ func (a *applier) thunkSymbol() uint32 {
 		return a.thunk
 	}
 	syms := a.p.Scan.symbols()
-	for i, s := range syms.WithPrefix(a.p.Thunk) {
-		if i >= syms.FirstGlobal() && s.Name == a.p.Thunk {
+	for i := range syms.Named(a.p.Thunk) {
+		if i >= syms.FirstGlobal() {
 			a.thunk = uint32(i)
 			return a.thunk
 		}

@@ -3,11 +3,11 @@ package patch
 import (
 	"debug/elf"
 	"sort"
-	"strconv"
 	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/itanium"
 	"sdtconvert/resolve"
 )
 
@@ -84,7 +84,7 @@ func (p *ProbeObjects) findLocals(syms *elfreloc.Symbols, wanted map[string]bool
 			p.addLocal(localObject{symbol: i, file: file}, s, wanted)
 		}
 	}
-	for i, s := range syms.WithPrefix(mangledPrefix) {
+	for i, s := range syms.WithPrefix(itanium.Prefix) {
 		if i >= syms.FirstGlobal() && strings.Contains(s.Name, p.prefix) {
 			p.addLocal(localObject{symbol: i, global: true}, s, wanted)
 		}
@@ -100,7 +100,7 @@ func (p *ProbeObjects) addLocal(l localObject, s elfreloc.Symbol, wanted map[str
 		if !strings.HasPrefix(s.Name[at:], p.prefix) {
 			continue
 		}
-		object, function, ok := unmangle(s.Name, at, wanted)
+		object, function, ok := wantedIdentifier(s.Name, at, wanted)
 		if !ok && !l.global && (at == 0 || s.Name[at-1] == '.') {
 			object = trimNumber(s.Name[at:], wanted)
 			function, ok = s.Name[:max(0, at-1)], wanted[object]
@@ -158,68 +158,16 @@ func (p *ProbeObjects) choose(function resolve.Function, candidates []localObjec
 // isOf reports whether the name of a probe object tells that it is local to a function. A
 // clone or a part of a function uses the probe objects of its source.
 func (l *localObject) isOf(function resolve.Function) bool {
-	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
+	return l.function != "" && (itanium.IsSameFunction(l.function, function.Name) || itanium.IsSameFunction(l.function, function.Raw))
 }
 
-// C++ mangles the names of variables that are local to functions or to namespaces
-// (Itanium C++ ABI, 5.1.2 and 5.1.7): _ZZ <function> E <length> <name> [_<N>], and
-// _ZN <namespaces> [L] <length> <name> E or _ZL <length> <name>.
-
-// mangledPrefix is what all mangled names begin with, and a local one twice.
-const (
-	mangledPrefix = "_Z"
-	mangledLocal  = "_ZZ"
-)
-
-// unmangle finds a wanted name at an offset of a mangled one, and the symbol of the
+// wantedIdentifier finds a wanted name at an offset of a mangled one, and the symbol of the
 // function that it is local to, "" for none.
-func unmangle(name string, at int, wanted map[string]bool) (object, function string, ok bool) {
-	if at <= 0 || !strings.HasPrefix(name, mangledPrefix) {
-		return "", "", false
-	}
-	// A digit before the length may belong to what stands before it.
-	before := strings.TrimRight(name[:at], "0123456789")
-	for from := len(before); from < at; from++ {
-		length, err := strconv.Atoi(name[from:at])
-		if err != nil || length > len(name)-at || name[from] == '0' || !wanted[name[at:at+length]] {
-			continue
+func wantedIdentifier(symbol string, at int, wanted map[string]bool) (object, function string, ok bool) {
+	for length, object := range itanium.Identifiers(symbol, at) {
+		if wanted[object] {
+			return object, itanium.FunctionOf(symbol, length), true
 		}
-		object = name[at : at+length]
-		if strings.HasPrefix(name, mangledLocal) {
-			function = localFunction(strings.TrimSuffix(name[len(mangledLocal):from], "L"))
-		}
-		return object, function, true
 	}
 	return "", "", false
-}
-
-// localFunction returns the symbol of the function whose encoding, and an E, stand before
-// the name of a local variable. One of C is encoded as its name alone.
-func localFunction(encoding string) string {
-	encoding, ok := strings.CutSuffix(encoding, "E")
-	if !ok {
-		return ""
-	}
-	name := strings.TrimLeft(encoding, "0123456789")
-	if length, err := strconv.Atoi(encoding[:len(encoding)-len(name)]); err == nil && length == len(name) {
-		return name
-	}
-	return mangledPrefix + encoding
-}
-
-// sameFunction reports whether the function of a mangled name is that of a symbol:
-// g++ has one name for all constructors of a class (C4), and for its destructors (D4).
-func sameFunction(mangled, symbol string) bool {
-	if mangled == symbol {
-		return true
-	}
-	if len(mangled) != len(symbol) || !strings.HasPrefix(mangled, mangledPrefix) {
-		return false
-	}
-	for i := range mangled {
-		if mangled[i] != symbol[i] {
-			return mangled[i] == '4' && (mangled[i-1] == 'C' || mangled[i-1] == 'D') && '0' <= symbol[i] && symbol[i] <= '5' && mangled[i+1:] == symbol[i+1:]
-		}
-	}
-	return true
 }

@@ -105,9 +105,9 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 func (s *Scan) findStubs(m *matcher) error {
 	syms := s.symbols()
 	if s.Machine != nil && s.Machine.Traits().ReturnThunk.Symbol != "" {
-		thunk := s.Machine.Traits().ReturnThunk.Symbol
-		for _, sym := range syms.WithPrefix(thunk) {
-			s.ReturnsThroughThunk = s.ReturnsThroughThunk || sym.Name == thunk
+		for range syms.Named(s.Machine.Traits().ReturnThunk.Symbol) {
+			s.ReturnsThroughThunk = true
+			break
 		}
 	}
 	for i, sym := range syms.WithPrefix(m.common) {

@@ -2,12 +2,12 @@ package resolve
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/itanium"
 )
 
 // Compilers append words to the name of a function that they have copied, cut
@@ -29,7 +29,7 @@ func fold(raw string, golang bool) string {
 	}
 	name := trimClones(raw, golang)
 	if strings.HasPrefix(raw[len(name):], ".__uniq.") {
-		return unmangleStatic(name)
+		return itanium.StaticName(name)
 	}
 	return name
 }
@@ -50,18 +50,6 @@ func trimClones(name string, golang bool) string {
 			break
 		}
 		name = word[:before]
-	}
-	return name
-}
-
-// unmangleStatic undoes what clang does to the names of static functions in C
-// when it makes them unique: f(int) is _ZL1fi then. In C++ the name is what the
-// source has too, without its parameters.
-func unmangleStatic(name string) string {
-	encoded, ok := strings.CutPrefix(name, "_ZL")
-	digits := len(encoded) - len(strings.TrimLeft(encoded, "0123456789"))
-	if n, err := strconv.Atoi(encoded[:digits]); ok && err == nil && n > 0 && n <= len(encoded)-digits {
-		return encoded[digits:][:n]
 	}
 	return name
 }

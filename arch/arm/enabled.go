@@ -41,7 +41,7 @@ func (m Machine) load(semaphore string) []arch.Insn {
 	}
 }
 
-// Load reads the helper.
+// LoadedSemaphore reads the helper.
 func (m Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, loadLen)
 	if code == nil {

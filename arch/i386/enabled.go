@@ -22,7 +22,7 @@ var (
 // from itself, and what is added is one from the start, so this is its addend, too.
 const loadField = 3
 
-// Load reads the load of a helper, with the call before and the return behind it.
+// LoadedSemaphore reads the load of a helper, with the call before and the return behind it.
 func (machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if bytes.Equal(t.At(at, len(endbr32)), endbr32) {
 		at += uint64(len(endbr32))

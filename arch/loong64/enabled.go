@@ -25,7 +25,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	return site, err == nil
 }
 
-// Load reads pcalau12i and ld.hu, with which a helper begins.
+// LoadedSemaphore reads pcalau12i and ld.hu, with which a helper begins.
 func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {

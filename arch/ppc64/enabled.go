@@ -24,7 +24,7 @@ const (
 // load is the helper, with its return.
 var load = [...]uint32{insnMFLR0, insnHere, insnMFLR3, insnMTLR0, insnADDIS, insnLHZ, insnRet}
 
-// Load reads the load of a helper.
+// LoadedSemaphore reads the load of a helper.
 func (m Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, loadLen)
 	if code == nil {

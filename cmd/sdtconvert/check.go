@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
@@ -38,7 +37,7 @@ May be repeated.`}
 	formatOption = &option{name: "format", value: "FORMAT",
 		help:    "text (default), json, or github, for annotations of the lines",
 		manual:  `Print *text*, *json*, or *github*, annotations of source lines.`,
-		choices: choicesOf(report.Names())}
+		choices: choicesOf(check.FormatNames())}
 )
 
 // checkCommand finds what is wrong with the probes of a build.
@@ -86,7 +85,7 @@ type checkFlags struct {
 
 func (f *checkFlags) define(s *flagSet) {
 	f.conversionFlags.define(s)
-	f.format = report.Default
+	f.format = check.DefaultFormat
 	s.bind("require", &f.require)
 	s.bind("require-notes", &f.requireNotes)
 	s.bind("allow", &f.allowed)
@@ -117,7 +116,7 @@ func (p *program) checkFiles(f *checkFlags, files []string) (found bool, err err
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Failed = func(err error) { message.Error(p.Stderr, err) }
-	r := &report.Report{Checkout: p.Getenv("GITHUB_WORKSPACE")}
+	r := &check.Report{Checkout: p.Getenv("GITHUB_WORKSPACE")}
 	if directory, err := os.Getwd(); err == nil {
 		r.Directory = directory
 	}
@@ -136,7 +135,7 @@ func (p *program) checkFiles(f *checkFlags, files []string) (found bool, err err
 }
 
 // checkOptions checks a command line that was parsed, and reads the files that its flags name.
-func (f *checkFlags) checkOptions(files []string) (o check.Options, format report.Format, err error) {
+func (f *checkFlags) checkOptions(files []string) (o check.Options, format check.ReportFormat, err error) {
 	f.files = files
 	if err = f.checkNames(); err != nil {
 		return o, format, err
@@ -163,7 +162,7 @@ func (f *checkFlags) checkOptions(files []string) (o check.Options, format repor
 			return o, format, usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
 		}
 	}
-	if format, err = report.ParseFormat(f.format); err != nil {
+	if format, err = check.ParseFormat(f.format); err != nil {
 		return o, format, usageError{err}
 	}
 	return o, format, nil

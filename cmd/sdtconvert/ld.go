@@ -67,8 +67,8 @@ link), it runs the next one of that name along PATH.`,
 	wrapped: "the linker's arguments",
 }
 
-// isLinker reports whether the program was called by the name of a linker.
-func isLinker(name string) bool {
+// isLinkerName reports whether the program was called by the name of a linker.
+func isLinkerName(name string) bool {
 	if strings.HasPrefix(name, "sdtconvert") {
 		return false
 	}

@@ -9,7 +9,7 @@ func TestLinkerName(t *testing.T) {
 		"sdtconvert": "", "/usr/bin/sdtconvert": "", "sdtconvert-ld": "", "sdtconvert.test": "", "ldd": "", "x-ldap": "", "build": "", "": "",
 	} {
 		name := programName(program)
-		if ok := isLinker(name); ok != (want != "") || ok && name != want {
+		if ok := isLinkerName(name); ok != (want != "") || ok && name != want {
 			t.Errorf("%s: %q, %v", program, name, ok)
 		}
 	}

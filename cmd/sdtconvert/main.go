@@ -35,7 +35,7 @@ func main() {
 // Exit statuses.
 const (
 	exitOK     = 0
-	exitFailed = 1 // something was wrong with a file
+	exitFailed = process.ExitFailed
 	exitUsage  = 2 // something was wrong with the command line
 
 	// check could not look at a file, or was kept from looking at all. What it has found
@@ -83,7 +83,7 @@ func (p *program) run(path string, args []string) int {
 	name := programName(path)
 	triplet, isDtrace := strings.CutSuffix(name, "dtrace")
 	switch {
-	case isLinker(name):
+	case isLinkerName(name):
 		return p.runAsLinker(name, args)
 	case name == compilerLauncher:
 		return p.runAsCompiler(args)

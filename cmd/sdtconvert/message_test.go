@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -73,7 +72,7 @@ func TestRulesAreDocumented(t *testing.T) {
 
 // The help, the manual and the manual page of checks name every format.
 func TestFormatsAreDocumented(t *testing.T) {
-	for _, format := range report.Names() {
+	for _, format := range check.FormatNames() {
 		if !slices.Contains(strings.FieldsFunc(formatOption.help, func(r rune) bool { return r == ',' || r == ' ' }), format) {
 			t.Errorf("the help does not name %s", format)
 		}

@@ -14,8 +14,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
-	"sdtconvert/internal/provider/header"
-	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider/output"
 	"sdtconvert/internal/provider/preprocess"
 	"sdtconvert/internal/responsefile"
 )
@@ -41,7 +40,7 @@ func (p *program) makeProvider(args []string, triplet string) error {
 	if o.system, err = o.targetSystem(); err != nil {
 		return err
 	}
-	var target *object.Target
+	var target *output.Target
 	if o.object { // whose system may be another
 		if target, err = p.objectTarget(o); err != nil {
 			return err
@@ -58,7 +57,7 @@ func (p *program) makeProvider(args []string, triplet string) error {
 	var data []byte
 	switch {
 	case o.header:
-		data = header.Write(o.output, providers, o.form())
+		data = output.WriteHeader(o.output, providers, o.form())
 	case o.system.DOF():
 		data, err = p.dofObject(o, target, providers)
 	default:
@@ -72,8 +71,8 @@ func (p *program) makeProvider(args []string, triplet string) error {
 
 // targetSystem is the system that the command line names, or else the host's. Objects may
 // tell another. Stubs are the same everywhere.
-func (o *providerOptions) targetSystem() (object.System, error) {
-	system, err := object.ParseSystem(cmp.Or(o.target, runtime.GOOS))
+func (o *providerOptions) targetSystem() (provider.System, error) {
+	system, err := provider.ParseSystem(cmp.Or(o.target, runtime.GOOS))
 	if err != nil && (!o.header || !o.stubs) {
 		return system, &statusError{exitUsage, err}
 	}
@@ -82,7 +81,7 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 
 // readProviders reads all files, and prints their warnings. target is the object's, nil for a
 // header.
-func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*provider.Provider, error) {
+func (p *program) readProviders(o *providerOptions, target *output.Target) ([]*provider.Provider, error) {
 	var preprocess func(path string) (string, error)
 	if o.preprocess {
 		preprocess = p.preprocessor(o, o.preprocessTarget(target)).File
@@ -135,7 +134,7 @@ func (o *providerOptions) isInput(path string) error {
 // checkDefault refuses to overwrite an object by its default name, unless -G has written it:
 // a source of that name may have been compiled to it.
 func (o *providerOptions) checkDefault() error {
-	if _, err := os.Stat(o.output); !o.defaultOutput || errors.Is(err, fs.ErrNotExist) || object.IsOwn(o.output) {
+	if _, err := os.Stat(o.output); !o.defaultOutput || errors.Is(err, fs.ErrNotExist) || output.IsOwnObject(o.output) {
 		return nil
 	}
 	return fmt.Errorf("%s: was not written by -G, and would be overwritten; name another output with -o, or this one if it is meant", o.output)
@@ -160,8 +159,8 @@ func (o *providerOptions) isMember(path string) error {
 }
 
 // objectTarget is what an object is made for, as the objects of the link tell it.
-func (p *program) objectTarget(o *providerOptions) (*object.Target, error) {
-	t := &object.Target{System: o.system}
+func (p *program) objectTarget(o *providerOptions) (*output.Target, error) {
+	t := &output.Target{System: o.system}
 	var faults []error
 	for _, path := range o.objects {
 		if err := cmp.Or(o.isInput(path), o.isMember(path)); err != nil {
@@ -178,14 +177,14 @@ func (p *program) objectTarget(o *providerOptions) (*object.Target, error) {
 
 // nameTarget says what the object is for where no object tells: what the command line
 // names, else what the compiler of the environment makes, else the host.
-func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
+func (p *program) nameTarget(t *output.Target, o *providerOptions) error {
 	words := slices.Concat(p.compilerWords(), o.machineFlags)
 	name := o.target
 	if name == "" {
 		if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 			name = p.preprocessor(o, preprocess.Target{}).Triplet(words)
 		}
-		system, err := object.ParseSystem(name)
+		system, err := provider.ParseSystem(name)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
@@ -218,10 +217,10 @@ func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *pr
 
 // preprocessTarget returns what files are preprocessed for. target is the object's, nil for a
 // header.
-func (o *providerOptions) preprocessTarget(target *object.Target) preprocess.Target {
+func (o *providerOptions) preprocessTarget(target *output.Target) preprocess.Target {
 	t := preprocess.Target{Triplet: o.target, System: o.system}
 	name := cmp.Or(o.target, runtime.GOOS)
-	_, err := object.ParseSystem(name)
+	_, err := provider.ParseSystem(name)
 	t.HasSystem = err == nil || target != nil
 	if target != nil {
 		t.ABI = target.ABI()

@@ -11,15 +11,14 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
-	"sdtconvert/internal/provider/object"
-	"sdtconvert/internal/provider/sites"
+	"sdtconvert/internal/provider/output"
 	"sdtconvert/patch"
 )
 
 // dofObject disables the sites in the objects, and makes the object that describes them to DTrace's
 // kernel. It examines all objects before it changes any.
-func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
-	d := object.DOF{Lazy: o.lazy}
+func (p *program) dofObject(o *providerOptions, t *output.Target, providers []*provider.Provider) ([]byte, error) {
+	d := output.DOF{Lazy: o.lazy}
 	if path := p.drti(o); path != "" {
 		if err := o.isInput(path); err != nil {
 			return nil, err
@@ -55,8 +54,8 @@ func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*p
 }
 
 // siteSet collects the sites of all objects.
-func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*sites.Set, error) {
-	set := sites.New(providers, o.patchDOF())
+func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*output.ProbeSites, error) {
+	set := output.NewProbeSites(providers, o.patchDOF())
 	var faults []error
 	for _, path := range o.objects {
 		if err := set.Add(path); err != nil {
@@ -93,7 +92,7 @@ func isBelow(directory, path string) bool {
 // does not take what was linked of them for old.
 func (p *program) disableSites(o *providerOptions, providers []*provider.Provider) error {
 	c := convert.New(convert.Options{
-		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
+		Patch: output.NewProbeSites(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
 	}, p.files)
 	failed, err := p.runAll(o.objects, 1, false, func(file string) *convert.Result { return c.File(file, file) })
 	if failed {
@@ -103,7 +102,7 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 }
 
 // warnDOF says what does not work of what is made.
-func (p *program) warnDOF(o *providerOptions, set *sites.Set, d object.DOF) {
+func (p *program) warnDOF(o *providerOptions, set *output.ProbeSites, d output.DOF) {
 	if o.quiet {
 		return
 	}
@@ -144,7 +143,7 @@ func (p *program) sysroot(o *providerOptions) string {
 			return dir
 		}
 	}
-	if host, err := object.ParseSystem(runtime.GOOS); err == nil && host == o.system {
+	if host, err := provider.ParseSystem(runtime.GOOS); err == nil && host == o.system {
 		return "/"
 	}
 	return ""

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/internal/provider/header"
-	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider"
+	"sdtconvert/internal/provider/output"
 )
 
 // providerFlags are the flags of provider, which are those of dtrace(1): parsed by
@@ -99,7 +99,7 @@ type providerOptions struct {
 	defaultOutput    bool // no -o was given
 	drti, sysroot    string
 	lazy, strict     bool
-	system           object.System
+	system           provider.System
 	machineFlags     []string // -32 and such, which compilers know as well
 	arch             string   // the machine that -arch of macOS's dtrace names
 	warnings         []error
@@ -254,16 +254,16 @@ func (o *providerOptions) extension(text string) error {
 }
 
 // form is what the macros of a header do.
-func (o *providerOptions) form() header.Form {
+func (o *providerOptions) form() output.HeaderForm {
 	switch {
 	case o.stubs:
-		return header.Stubs
+		return output.StubsHeader
 	case o.system.DOF():
-		return header.Calls
+		return output.CallsHeader
 	case o.shared():
-		return header.Shared
+		return output.SharedHeader
 	}
-	return header.Notes
+	return output.NotesHeader
 }
 
 // shared reports whether semaphores are seen by other modules, as SystemTap's macro asks.

@@ -29,9 +29,6 @@ type Options struct {
 	Off     bool // only run the compiler
 }
 
-// exitFailed is the exit status if an object cannot be converted.
-const exitFailed = 1
-
 // Run runs a compiler: its name and arguments, perhaps behind programs that run it. It
 // returns how the compiler has ended, or status 1 if that was successful and an object
 // cannot be converted, which Run has reported. It does not return if the process has become
@@ -62,7 +59,7 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	}
 	o.Convert.Patch.LinkConverts = linksThroughWrapper(words)
 	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
-		status.Code = exitFailed
+		status.Code = process.ExitFailed
 	}
 	return status, nil
 }
@@ -132,7 +129,7 @@ func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 // session is what there is of a run that a signal ends: the compiler, files that are not
 // complete, and objects that are not converted yet.
 type session struct {
-	process.Supervisor
+	process.ChildRunner
 	files   *replace.Writer
 	pending []*object // that the compiler may have written; the lock is of it
 }

@@ -69,12 +69,7 @@ func (o *object) isWritten() bool {
 	if _, err := realPath(o.path); err != nil {
 		return false
 	}
-	return o.before == nil || isChanged(o.before, now)
-}
-
-// isChanged reports whether a file was written between two looks at it.
-func isChanged(before, after fs.FileInfo) bool {
-	return !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime())
+	return o.before == nil || input.IsChanged(o.before, now)
 }
 
 // errOpenFile is the error of realPath for a path such as /dev/stdout.
@@ -107,7 +102,7 @@ func realPath(path string) (string, error) {
 // remove removes the file, and not a symbolic link to it. A file that another process has
 // written after the compiler stays: the process may be another run that converts it.
 func (o *object) remove() error {
-	if now, err := os.Stat(o.path); o.after != nil && (err != nil || isChanged(o.after, now)) {
+	if now, err := os.Stat(o.path); o.after != nil && (err != nil || input.IsChanged(o.after, now)) {
 		return nil
 	}
 	path, err := realPath(o.path)

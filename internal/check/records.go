@@ -271,13 +271,11 @@ func (c *fileChecker) checkBounds(layouts []linkerset.Layout) {
 	}
 	dynamic := c.dynamicSymbols()
 	has := func(name string) bool {
-		for _, s := range static.WithPrefix(name) {
-			if s.Name == name {
-				return true
-			}
+		for range static.Named(name) {
+			return true
 		}
-		for _, s := range dynamic.WithPrefix(name) {
-			if s.Name == name && s.Section != 0 {
+		for _, s := range dynamic.Named(name) {
+			if s.Section != 0 {
 				return true
 			}
 		}

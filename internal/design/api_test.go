@@ -189,25 +189,35 @@ func readLayers(text string) layers {
 	return table
 }
 
-// find returns the row of a package and the pattern that names it.
-func (l layers) find(path string) (row int, pattern string, err error) {
-	row = -1
+// place is where a pattern stands in the table.
+type place struct {
+	row, column int
+	pattern     string
+}
+
+// mayImport reports whether a package of one place may import one of the other.
+func (p place) mayImport(to place) bool {
+	return to.row > p.row || to.row == p.row && to.column < p.column || to == p && strings.HasSuffix(p.pattern, "/...")
+}
+
+// find returns the place of the pattern that names a package.
+func (l layers) find(path string) (found place, err error) {
 	for i, patterns := range l {
-		for _, p := range patterns {
+		for column, p := range patterns {
 			directory, all := strings.CutSuffix(p, "/...")
 			if p != path && !(all && (path == directory || strings.HasPrefix(path, directory+"/"))) {
 				continue
 			}
-			if row >= 0 {
-				return 0, "", fmt.Errorf("%s is in the table as %s and as %s", path, pattern, p)
+			if found.pattern != "" {
+				return place{}, fmt.Errorf("%s is in the table as %s and as %s", path, found.pattern, p)
 			}
-			row, pattern = i, p
+			found = place{i, column, p}
 		}
 	}
-	if row < 0 {
-		return 0, "", fmt.Errorf("%s is not in the table", path)
+	if found.pattern == "" {
+		return place{}, fmt.Errorf("%s is not in the table", path)
 	}
-	return row, pattern, nil
+	return found, nil
 }
 
 // check compares the imports of packages with the table.
@@ -215,20 +225,19 @@ func (l layers) check(packages []pkg) (wrong []string) {
 	used := map[string]bool{}
 	for _, p := range packages {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
-		row, pattern, err := l.find(path)
+		own, err := l.find(path)
 		if err != nil {
 			wrong = append(wrong, err.Error())
 			continue
 		}
-		used[pattern] = true
+		used[own.pattern] = true
 		for _, im := range p.Imports {
 			to, ours := strings.CutPrefix(im, module+"/")
 			if !ours {
 				continue
 			}
-			below, own, err := l.find(to)
-			if err == nil && below <= row && own != pattern {
-				wrong = append(wrong, fmt.Sprintf("%s imports %s, which is not below it", path, to))
+			if imported, err := l.find(to); err == nil && !own.mayImport(imported) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, which is neither below it nor before it", path, to))
 			}
 		}
 	}
@@ -263,13 +272,13 @@ func TestImportsOfHigherLayersAreFound(t *testing.T) {
 		return p
 	}
 	got := table.check([]pkg{
-		named("cmd/x", "cmd/y", "a", "base"), named("cmd/y"), named("a", "b"), named("b", "base/deep", "cmd/x"),
+		named("cmd/x", "cmd/y", "a", "base"), named("cmd/y"), named("a", "b"), named("b", "a", "base/deep", "cmd/x"),
 		named("base", "base/deep", "a"), named("base/deep"), named("base/twice"), named("basement"), named("c"), named("twice"),
 	})
 	want := []string{
-		"a imports b, which is not below it",
-		"b imports cmd/x, which is not below it",
-		"base imports a, which is not below it",
+		"a imports b, which is neither below it nor before it",
+		"b imports cmd/x, which is neither below it nor before it",
+		"base imports a, which is neither below it nor before it",
 		"base/twice is in the table as base/... and as base/twice",
 		"base/twice is in the table, and there is no such package",
 		"basement is not in the table",

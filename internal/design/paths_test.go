@@ -22,20 +22,20 @@ var textual = []string{"Abs", "Clean", "Dir", "EvalSymlinks", "Join", "Rel"}
 // textualPaths are the functions that may call them, each with the reason. What is opened
 // later, here or by a linker, goes through internal/paths.
 var textualPaths = map[string]string{
-	"internal/archive/members.go: CheckInside Abs":     "of a file that is not there; for the error alone",
-	"internal/archive/members.go: CheckInside Rel":     "of two real paths",
-	"internal/check/report/report.go: checkedOut Join": "shown, and never opened",
-	"internal/check/report/paths.go: pathFrom Clean":   "shown, and never opened",
-	"internal/check/report/paths.go: pathFrom Rel":     "shown, and never opened",
-	"internal/debuginfo/program.go: join Join":         "the name of a source, shown and compared, and never opened",
-	"internal/input/file.go: Distinct EvalSymlinks":    "compared, and never opened",
-	"cmd/sdtconvert/providerdof.go: patchDOF Dir":      "hashed, and never opened",
-	"internal/ld/linker.go: hasName EvalSymlinks":      "its last component alone is used",
-	"internal/paths/paths.go: Absolute Abs":            "of a path on another drive of Windows",
-	"internal/paths/paths.go: Real EvalSymlinks":       "after the path was made absolute without a change",
-	"patch/dof.go: pathFrom Clean":                     "hashed, and never opened",
-	"patch/dof.go: pathFrom Rel":                       "hashed, and never opened",
-	"internal/replace/temp.go: resolve EvalSymlinks":   "the file behind the link is replaced, and not the link",
+	"internal/archive/members.go: CheckInside Abs":   "of a file that is not there; for the error alone",
+	"internal/archive/members.go: CheckInside Rel":   "of two real paths",
+	"internal/check/report.go: checkedOut Join":      "shown, and never opened",
+	"internal/check/report.go: pathFrom Clean":       "shown, and never opened",
+	"internal/check/report.go: pathFrom Rel":         "shown, and never opened",
+	"internal/debuginfo/program.go: join Join":       "the name of a source, shown and compared, and never opened",
+	"internal/input/file.go: Distinct EvalSymlinks":  "compared, and never opened",
+	"cmd/sdtconvert/providerdof.go: patchDOF Dir":    "hashed, and never opened",
+	"internal/ld/linker.go: hasName EvalSymlinks":    "its last component alone is used",
+	"internal/paths/paths.go: Absolute Abs":          "of a path on another drive of Windows",
+	"internal/paths/paths.go: Real EvalSymlinks":     "after the path was made absolute without a change",
+	"patch/dof.go: pathFrom Clean":                   "hashed, and never opened",
+	"patch/dof.go: pathFrom Rel":                     "hashed, and never opened",
+	"internal/replace/temp.go: resolve EvalSymlinks": "the file behind the link is replaced, and not the link",
 }
 
 // textualCalls finds such calls in a file, and names each by its file, function and name.

@@ -116,10 +116,15 @@ func (f *File) CheckUnchanged() error {
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(info, f.Info) || info.Size() != f.Size() || !info.ModTime().Equal(f.Info.ModTime()) {
+	if IsChanged(f.Info, info) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil
+}
+
+// IsChanged reports whether a file was written or replaced between two looks at its path.
+func IsChanged(before, after fs.FileInfo) bool {
+	return !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime())
 }
 
 // ReadAtMost returns what a file holds, which may be no regular file. It is an error that the

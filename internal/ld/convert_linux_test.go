@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -199,7 +198,7 @@ func TestPlan(t *testing.T) {
 		made, _, err := l.converted(t, test.args)
 		expect.OK(t, err, "%s", test.name)
 		args := strings.Fields(test.args)
-		p := expect.Value(l.plan(line.Parse(args, false), made, test.missesFiles))(t, "%s", test.name)
+		p := expect.Value(l.plan(parseLine(args, false), made, test.missesFiles))(t, "%s", test.name)
 		expect.Equal(t, test.want != "", p.isSupervised, "%s: supervised", test.name)
 		if p.isSupervised {
 			got := strings.Join(p.arguments(args, l.linker.isGNU()), " ")
@@ -230,7 +229,7 @@ func TestRequirementsThatConflict(t *testing.T) {
 		l := testLink("ld")
 		made, _, err := l.converted(t, test.args)
 		expect.OK(t, err)
-		_, err = l.plan(line.Parse(strings.Fields(test.args), false), made, false)
+		_, err = l.plan(parseLine(strings.Fields(test.args), false), made, false)
 		if test.err == "" {
 			expect.OK(t, err, "%s", test.args)
 		} else {

@@ -11,7 +11,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/lto"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -87,15 +86,15 @@ type examiner struct {
 }
 
 // newExaminer returns the examiner of a command line.
-func newExaminer(l *link, ln *line.Line) *examiner {
+func newExaminer(l *link, ln *commandLine) *examiner {
 	hasFlag := func(name string) bool {
-		return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
+		return slices.ContainsFunc(ln.args, func(a lineArg) bool { return a.name == name })
 	}
 	isLLD := l.linker.hasName("lld")
 	plugin := hasFlag("plugin") && !isLLD // which ignores it
 	return &examiner{
 		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
-		isRelocatable: ln.Relocatable, isLLD: isLLD,
+		isRelocatable: ln.relocatable, isLLD: isLLD,
 		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/process"
@@ -29,7 +28,7 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	var files []linkedFile
 	for _, in := range s.inputs() {
 		f := linkedFile{in, in.needs}
-		if f.needs == nil && in.callsStubs && !s.line.Relocatable {
+		if f.needs == nil && in.callsStubs && !s.line.relocatable {
 			f.needs = readNeeds(l.Convert.Patch, in.path)
 		}
 		files = append(files, f)
@@ -43,7 +42,7 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 		status, err := l.runLinker(slices.Concat(flags, l.args, last))
 		return l.finishLink(o, status, err, s.inputs())
 	}
-	if s.line.Relocatable || lacking == nil {
+	if s.line.relocatable || lacking == nil {
 		if !s.contains(func(in *inputFile) bool { return in.mayHoldProbes() }) && !s.missesFiles {
 			return l.execLinker(flags)
 		}
@@ -86,13 +85,13 @@ func inputsToConvert(inputs []*inputFile) (convertible []*inputFile, err error) 
 
 // renameDependency has a dependency file name sdtconvert in place of an object that is removed, as
 // ninja links again when a dependency is missing.
-func renameDependency(ln *line.Line, removed string) error {
-	for i := range ln.Args {
-		arg := &ln.Args[i]
-		if arg.Name != "dependency-file" {
+func renameDependency(ln *commandLine, removed string) error {
+	for i := range ln.args {
+		arg := &ln.args[i]
+		if arg.name != "dependency-file" {
 			continue
 		}
-		path := ln.InDirectory(arg.Value)
+		path := ln.inDirectory(arg.value)
 		self, err := os.Executable()
 		if err != nil {
 			return err

@@ -21,14 +21,15 @@ package ld
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/probedefs"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/replace"
 	"sdtconvert/internal/responsefile"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -50,9 +51,6 @@ type Options struct {
 	NoUndefinedProbes bool
 }
 
-// exitFailed is the exit status where an input cannot be converted.
-const exitFailed = 1
-
 // errReported stands for errors that have been printed.
 var errReported = errors.New("already reported")
 
@@ -67,7 +65,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	l := &link{Options: o, Process: p, session: newSession(p), linker: real, args: args}
 	status, err := l.run()
 	if errors.Is(err, errReported) {
-		return process.Status{Code: exitFailed}, nil
+		return process.Status{Code: process.ExitFailed}, nil
 	}
 	return status, err
 }
@@ -92,8 +90,8 @@ func (l *link) run() (process.Status, error) {
 	if isRead {
 		l.args = args
 	}
-	ln := line.Parse(args, l.linker.hasName("gold"))
-	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
+	ln := parseLine(args, l.linker.hasName("gold"))
+	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished {
 		return l.execLinker(nil)
 	}
 	if err := checkPipes(ln); err != nil {
@@ -205,4 +203,53 @@ func boundFlags(layout linkerset.Layout, kinds []arch.Kind) []string {
 		words = append(words, "-u", "__start_"+section, "-u", "__stop_"+section)
 	}
 	return words
+}
+
+// session is what a signal has to end or to remove: the linker that runs, and files that are not complete.
+type session struct {
+	process.ChildRunner
+	files       *replace.Writer // of files that are converted in place
+	temporaries []string        // files to remove; the lock is of it
+}
+
+func newSession(p *process.Process) *session {
+	s := &session{files: &replace.Writer{}}
+	s.files.BeforeFirstFile = s.Watch
+	s.Process, s.Clean = p, func() {
+		s.files.Abandon()
+		s.removeFiles()
+	}
+	return s
+}
+
+// removeFiles is removeTemporaries with the lock held.
+func (s *session) removeFiles() {
+	for _, file := range s.temporaries {
+		os.Remove(file)
+	}
+	s.temporaries = nil
+}
+
+// writeTemporary writes a file that is removed when the link ends.
+func (s *session) writeTemporary(data []byte) (path string, err error) {
+	s.Watch()
+	s.Lock()
+	defer s.Unlock()
+	f, err := os.CreateTemp(s.Process.TempDir(), "sdtconvert-*.o")
+	if err != nil {
+		return "", err
+	}
+	s.temporaries = append(s.temporaries, f.Name())
+	_, err = f.Write(data)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return f.Name(), err
+}
+
+// removeTemporaries removes the files of writeTemporary.
+func (s *session) removeTemporaries() {
+	s.Lock()
+	defer s.Unlock()
+	s.removeFiles()
 }

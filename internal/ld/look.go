@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/supervise"
@@ -19,7 +18,7 @@ import (
 
 // survey is what the look knows of a link. It does not change afterwards.
 type survey struct {
-	line  *line.Line
+	line  *commandLine
 	files []lineFile
 	// missesFiles says that the linker will read files that are not among these. The look repeats no search of a
 	// linker: a file that it misses is converted when the linker opens it.
@@ -37,7 +36,7 @@ type lineFile struct {
 }
 
 // look looks at the files that a command line leads to, and at those that scripts of libraries among them name.
-func look(ln *line.Line, e *examiner, jobs int) survey {
+func look(ln *commandLine, e *examiner, jobs int) survey {
 	s := survey{line: ln}
 	next, missesFiles := filesOnLine(ln)
 	s.missesFiles = missesFiles
@@ -74,33 +73,33 @@ func withoutRepeated(files []lineFile, seen map[string]bool) []lineFile {
 
 // filesOnLine returns the files that a line names, and those that -l probably finds. missesFiles says that the
 // line leads to others.
-func filesOnLine(ln *line.Line) (files []lineFile, missesFiles bool) {
-	missesFiles = ln.Elsewhere || len(ln.Scripts) > 0
+func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
+	missesFiles = ln.namesFilesElsewhere || len(ln.scripts) > 0
 	target := input.Target{} // of the first file
-	for i := range ln.Args {
-		arg := &ln.Args[i]
+	for i := range ln.args {
+		arg := &ln.args[i]
 		switch {
-		case arg.Kind == line.Input:
-			path := ln.InDirectory(arg.Value)
+		case arg.kind == inputArg:
+			path := ln.inDirectory(arg.value)
 			if !isRegular(path) { // a pipe can be read once, and a missing file may be the value of the flag before it
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy, isNamed: true})
-			if target == (input.Target{}) && !arg.Foreign {
+			files = append(files, lineFile{path: path, argument: arg.value, isBinary: arg.foreign, isLazy: arg.lazy, isNamed: true})
+			if target == (input.Target{}) && !arg.foreign {
 				target = targetOf(path)
 			}
-		case arg.Kind == line.Library:
-			path, ok := firstOfTarget(ln.Candidates(arg), target)
+		case arg.kind == libraryArg:
+			path, ok := firstOfTarget(ln.candidates(arg), target)
 			if !ok {
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: "-l" + arg.Value, isBinary: arg.Foreign, isLazy: arg.Lazy})
-		case arg.Name == "plugin":
-			missesFiles = missesFiles || !slices.Contains(compilerPlugins, filepath.Base(arg.Value))
-		case arg.Name == "just-symbols":
-			files = append(files, lineFile{path: ln.InDirectory(arg.Value)})
+			files = append(files, lineFile{path: path, argument: "-l" + arg.value, isBinary: arg.foreign, isLazy: arg.lazy})
+		case arg.name == "plugin":
+			missesFiles = missesFiles || !slices.Contains(compilerPlugins, filepath.Base(arg.value))
+		case arg.name == "just-symbols":
+			files = append(files, lineFile{path: ln.inDirectory(arg.value)})
 		}
 	}
 	return files, missesFiles
@@ -116,13 +115,13 @@ func isRegular(path string) bool {
 
 // checkPipes refuses an input that is a pipe if the output has no symbols, which would show that probes of the input
 // are not converted.
-func checkPipes(ln *line.Line) error {
-	if !slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == "s" || a.Name == "strip-all" }) {
+func checkPipes(ln *commandLine) error {
+	if !slices.ContainsFunc(ln.args, func(a lineArg) bool { return a.name == "s" || a.name == "strip-all" }) {
 		return nil
 	}
-	for i := range ln.Args {
-		path := ln.InDirectory(ln.Args[i].Value)
-		if info, err := os.Stat(path); ln.Args[i].Kind == line.Input && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+	for i := range ln.args {
+		path := ln.inDirectory(ln.args[i].value)
+		if info, err := os.Stat(path); ln.args[i].kind == inputArg && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
 			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
 		}
 	}
@@ -132,9 +131,9 @@ func checkPipes(ln *line.Line) error {
 // checkIncremental refuses probes in an incremental link: gold leaves room behind each section, and records would not
 // end where the section does.
 func (s *survey) checkIncremental() error {
-	for _, a := range s.line.Args {
-		if (a.Name == "incremental" || strings.HasPrefix(a.Name, "incremental-")) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
-			return fmt.Errorf("--%s: gold leaves room behind records, which no reader expects; link what has probes without it", a.Name)
+	for _, a := range s.line.args {
+		if (a.name == "incremental" || strings.HasPrefix(a.name, "incremental-")) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+			return fmt.Errorf("--%s: gold leaves room behind records, which no reader expects; link what has probes without it", a.name)
 		}
 	}
 	return nil
@@ -142,9 +141,9 @@ func (s *survey) checkIncremental() error {
 
 // isProgram reports whether a link is of a program or a library of a C library, whatever its objects look like: it has a
 // dynamic linker, or the C library's start of initialisation. No kernel has either.
-func isProgram(ln *line.Line) bool {
-	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool {
-		return a.Name == "dynamic-linker" || a.Kind == line.Input && filepath.Base(a.Value) == "crti.o"
+func isProgram(ln *commandLine) bool {
+	return slices.ContainsFunc(ln.args, func(a lineArg) bool {
+		return a.name == "dynamic-linker" || a.kind == inputArg && filepath.Base(a.value) == "crti.o"
 	})
 }
 
@@ -289,16 +288,16 @@ func (l *link) warnOfKernelTracepoints(inputs []*inputFile) {
 // that differ only in their probes: with --drop-relocations nothing keeps records together with
 // their code.
 func (l *link) checkDroppedCode(s survey) error {
-	if !l.Convert.Patch.DropRelocations || s.line.Relocatable || !s.contains(func(in *inputFile) bool { return in.callsStubs }) {
+	if !l.Convert.Patch.DropRelocations || s.line.relocatable || !s.contains(func(in *inputFile) bool { return in.callsStubs }) {
 		return nil
 	}
 	collects, folds := false, false
-	for _, a := range s.line.Args {
-		switch a.Name {
+	for _, a := range s.line.args {
+		switch a.name {
 		case "gc-sections", "no-gc-sections":
-			collects = a.Name == "gc-sections"
+			collects = a.name == "gc-sections"
 		case "icf", "no-icf":
-			folds = a.Name == "icf" && a.Value != "none"
+			folds = a.name == "icf" && a.value != "none"
 		}
 	}
 	const conflict = "--drop-relocations: --%s would lose sites, as nothing keeps them together with their code; leave out one of the two"

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -51,7 +50,7 @@ func (l *link) messages() string { return l.Stderr.(*strings.Builder).String() }
 
 // lookAt looks at the files of a line.
 func (l *link) lookAt(args string) survey {
-	ln := line.Parse(strings.Fields(args), false)
+	ln := parseLine(strings.Fields(args), false)
 	return look(ln, newExaminer(l, ln), 2)
 }
 

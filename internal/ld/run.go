@@ -14,7 +14,6 @@ import (
 
 	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 )
@@ -66,7 +65,7 @@ func (l *link) linkSupervised(s survey) (process.Status, error) {
 
 // runPlan is what a run of the linker starts from. It does not change.
 type runPlan struct {
-	line         *line.Line
+	line         *commandLine
 	output       output // as it was before the first run
 	conversion   conversion
 	isSupervised bool
@@ -84,7 +83,7 @@ type additions struct {
 }
 
 // plan returns how the linker runs. missesFiles says that it may open files that need a conversion.
-func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, error) {
+func (l *link) plan(ln *commandLine, c conversion, missesFiles bool) (runPlan, error) {
 	p := runPlan{line: ln, conversion: c, output: outputOf(ln)}
 	converts := c.contains(func(f *servedFile) bool { return f.isConverted })
 	generates := c.contains(func(f *servedFile) bool {
@@ -103,7 +102,7 @@ func (l *link) plan(ln *line.Line, c conversion, missesFiles bool) (runPlan, err
 		p.libraries = l.librariesToRepeat(lacking, c.linkedFiles())
 	}
 	p.isSupervised = converts || generates || refuses || lacking != nil || missesFiles
-	if !ln.Relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
+	if !ln.relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
 		p.definitions, err = os.Executable()
 	}
 	return p, err
@@ -127,13 +126,13 @@ func (p runPlan) arguments(args []string, gnu bool) []string {
 	if p.definitions == "" {
 		return words
 	}
-	if last := &p.line.Args[len(p.line.Args)-1]; last.Kind == line.Other {
+	if last := &p.line.args[len(p.line.args)-1]; last.kind == otherArg {
 		words = append(words, "-L/dev/null")
 	}
 	switch {
-	case p.line.Foreign && gnu:
+	case p.line.foreign && gnu:
 		words = append(words, "--format=default")
-	case p.line.Foreign:
+	case p.line.foreign:
 		words = append(words, "--format=elf")
 	}
 	return append(append(words, p.definitions), p.libraries...)
@@ -248,7 +247,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		r.stopUnsupervised(o, o.Err)
 		return
 	case o.PID != int(r.child.Load()):
-		switch linker, err := isLinker(o.PID); {
+		switch linker, err := isLinkerProcess(o.PID); {
 		case err != nil:
 			r.stopUnsupervised(o, err)
 			return
@@ -289,10 +288,10 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 	})
 }
 
-// isLinker reports whether a process is a linker, as all their names tell, or one of GCC's programs for
+// isLinkerProcess reports whether a process is a linker, as all their names tell, or one of GCC's programs for
 // intermediate code, which read it at the places where the linker has found it. What others read under
 // the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
-func isLinker(pid int) (bool, error) {
+func isLinkerProcess(pid int) (bool, error) {
 	path, err := supervise.Executable(pid)
 	name := filepath.Base(path)
 	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto"), err
@@ -306,7 +305,7 @@ func (r *supervisedRun) convertFound(found *foundFile, path, name string) *serve
 	}
 	f, result := r.converter.convert(r.converter.examiner.examine(path, name), false)
 	r.converter.print(result)
-	if f.needs == nil || r.plan.line.Relocatable || f.refusal != nil {
+	if f.needs == nil || r.plan.line.relocatable || f.refusal != nil {
 		return f
 	}
 	lacks, err := r.lacksDefinition(found, f)

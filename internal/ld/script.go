@@ -7,7 +7,6 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/paths"
 )
 
@@ -88,7 +87,7 @@ func parenthesized(words []string) (values, rest []string) {
 
 // filesOfLibraryScript returns the files that the script of a library names, where they are found. isWhole is
 // false if there may be more.
-func filesOfLibraryScript(ln *line.Line, path string) (files []lineFile, isWhole bool) {
+func filesOfLibraryScript(ln *commandLine, path string) (files []lineFile, isWhole bool) {
 	s, isWhole := readLibraryScript(path)
 	for _, name := range s.inputs {
 		paths := pathsInScript(ln, path, name)
@@ -102,12 +101,12 @@ func filesOfLibraryScript(ln *line.Line, path string) (files []lineFile, isWhole
 
 // pathsInScript returns the files that a name in a script, or -l, may stand for. Linkers do not agree where they
 // look first.
-func pathsInScript(ln *line.Line, script, name string) (files []string) {
-	candidates := []string{ln.InDirectory(name), paths.Beside(script, name)}
+func pathsInScript(ln *commandLine, script, name string) (files []string) {
+	candidates := []string{ln.inDirectory(name), paths.Beside(script, name)}
 	if library, ok := strings.CutPrefix(name, "-l"); ok {
-		candidates = ln.Candidates(&line.Arg{Value: library})
+		candidates = ln.candidates(&lineArg{value: library})
 	} else if !filepath.IsAbs(name) {
-		candidates = append(candidates, ln.Candidates(&line.Arg{Value: ":" + name})...)
+		candidates = append(candidates, ln.candidates(&lineArg{value: ":" + name})...)
 	}
 	for _, path := range candidates {
 		if isRegular(path) {

@@ -11,7 +11,6 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 	"sdtconvert/patch"
@@ -25,8 +24,8 @@ type output struct {
 }
 
 // outputOf returns the output of a link that has not begun.
-func outputOf(ln *line.Line) output {
-	o := output{path: ln.InDirectory(cmp.Or(ln.Output, "a.out"))}
+func outputOf(ln *commandLine) output {
+	o := output{path: ln.inDirectory(cmp.Or(ln.output, "a.out"))}
 	o.before, _ = os.Stat(o.path)
 	o.identity, _ = supervise.Identify(o.path)
 	return o
@@ -35,8 +34,7 @@ func outputOf(ln *line.Line) output {
 // hasChanged reports whether there is a regular file that is not the one that was there before the link.
 func (o output) hasChanged() bool {
 	now, err := os.Lstat(o.path)
-	return err == nil && now.Mode().IsRegular() &&
-		(o.before == nil || !os.SameFile(o.before, now) || !o.before.ModTime().Equal(now.ModTime()) || o.before.Size() != now.Size())
+	return err == nil && now.Mode().IsRegular() && (o.before == nil || input.IsChanged(o.before, now))
 }
 
 // removeIfChanged removes what a linker has written.

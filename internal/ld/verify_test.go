@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -38,7 +37,7 @@ func TestVerify(t *testing.T) {
 	} {
 		disk.Write(t, "damaged", disk.Read(t, "a.o")[:300])
 		os.Remove("out")
-		o := outputOf(line.Parse([]string{"-o", "out"}, false))
+		o := outputOf(parseLine([]string{"-o", "out"}, false))
 		if test.output != "" {
 			disk.Write(t, "out", disk.Read(t, test.output))
 		}
@@ -58,7 +57,7 @@ func TestVerify(t *testing.T) {
 
 // lookInputs looks at files by their names, those too that are not there.
 func (l *link) lookInputs(names string) (inputs []*inputFile) {
-	e := newExaminer(l, line.Parse(nil, false))
+	e := newExaminer(l, parseLine(nil, false))
 	for name := range strings.FieldsSeq(names) {
 		inputs = append(inputs, e.examine(name, name))
 	}
@@ -68,7 +67,7 @@ func (l *link) lookInputs(names string) (inputs []*inputFile) {
 // Only a link that ends with status 0 is verified.
 func TestVerified(t *testing.T) {
 	enter(t, nil)
-	o := outputOf(line.Parse(nil, false))
+	o := outputOf(parseLine(nil, false))
 	expect.Equal(t, "a.out", o.path)
 	disk.Write(t, "a.out", objects.Read(t, callsStubs))
 	l := testLink("ld")
@@ -84,8 +83,8 @@ func TestVerified(t *testing.T) {
 func TestOutputThatStays(t *testing.T) {
 	enter(t, map[string]string{"out": callsStubs, "other": callsStubs})
 	expect.OK(t, os.Mkdir("directory", 0o777))
-	outputOf(line.Parse([]string{"-o", "directory"}, false)).removeIfChanged()
-	o := outputOf(line.Parse([]string{"-o", "out"}, false))
+	outputOf(parseLine([]string{"-o", "directory"}, false)).removeIfChanged()
+	o := outputOf(parseLine([]string{"-o", "out"}, false))
 	o.removeIfChanged()
 	expect.OK(t, verify(o, testOptions().Names, nil))
 	for name, change := range map[string]func() error{
@@ -94,7 +93,7 @@ func TestOutputThatStays(t *testing.T) {
 		"another file": func() error { return os.Rename("other", "out") },
 	} {
 		disk.Write(t, "out", objects.Read(t, callsStubs))
-		o := outputOf(line.Parse([]string{"-o", "out"}, false))
+		o := outputOf(parseLine([]string{"-o", "out"}, false))
 		expect.Equal(t, false, o.hasChanged(), "before %s", name)
 		expect.OK(t, change())
 		expect.Equal(t, true, o.hasChanged(), "%s", name)

@@ -103,8 +103,8 @@ func findGlobal(e *elfreloc.Edit, name string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, s := range syms.WithPrefix(name) {
-		if i >= syms.FirstGlobal() && s.Name == name {
+	for i := range syms.Named(name) {
+		if i >= syms.FirstGlobal() {
 			return uint32(i), nil
 		}
 	}

@@ -3,8 +3,6 @@ package provider
 import (
 	"slices"
 	"strings"
-
-	"sdtconvert/internal/provider/token"
 )
 
 // maxArguments is how many arguments a list may have before anybody counts: DTrace's limit.
@@ -47,7 +45,7 @@ func (p *parser) arguments() (args []Arg, ok bool) {
 }
 
 // words takes the tokens of an argument, up to the comma or parenthesis behind it.
-func (p *parser) words(open token.Token) (words []token.Token, ok bool) {
+func (p *parser) words(open Token) (words []Token, ok bool) {
 	depth := 0
 	for {
 		t := p.peek(0)
@@ -81,18 +79,18 @@ var (
 )
 
 // argument divides a declaration into its type and its name.
-func (p *parser) argument(words []token.Token) (Arg, bool) {
+func (p *parser) argument(words []Token) (Arg, bool) {
 	for i := range words {
 		t := &words[i]
-		inBrackets := t.Kind == token.Number || t.Is("+") || t.Is("-")
-		if t.Kind != token.Name && !inBrackets && !strings.Contains("*()[],", t.Text) {
+		inBrackets := t.Kind == NumberToken || t.Is("+") || t.Is("-")
+		if t.Kind != NameToken && !inBrackets && !strings.Contains("*()[],", t.Text) {
 			p.fault(t.Pos, "", "%q is not part of an argument's type", t.Text)
 			return Arg{}, false
 		}
 	}
 	at := nameOf(words)
 	a := Arg{}
-	var typ []token.Token
+	var typ []Token
 	for i := range words {
 		if i == at {
 			a.Name = words[i].Text
@@ -116,7 +114,7 @@ func (p *parser) argument(words []token.Token) (Arg, bool) {
 // nameOf finds the name of an argument, -1 where there is none: the last name in the
 // innermost declarator that stands behind a type. Undeclared types
 // are names as well, and so is `errno'.
-func nameOf(words []token.Token) int {
+func nameOf(words []Token) int {
 	typed, tag, at := false, false, -1
 	for i := range words {
 		t := &words[i]
@@ -127,7 +125,7 @@ func nameOf(words []token.Token) int {
 			return pointerName(words, i+1)
 		case t.Is("("):
 			return at
-		case t.Kind != token.Name:
+		case t.Kind != NameToken:
 		case slices.Contains(qualifiers, t.Text):
 		case tag:
 			typed, tag = true, false
@@ -143,9 +141,9 @@ func nameOf(words []token.Token) int {
 }
 
 // pointerName finds the name in a pointer to a function or to an array, (*name)(...).
-func pointerName(words []token.Token, i int) int {
+func pointerName(words []Token, i int) int {
 	for ; i < len(words) && !words[i].Is(")"); i++ {
-		if words[i].Kind == token.Name && !slices.Contains(qualifiers, words[i].Text) {
+		if words[i].Kind == NameToken && !slices.Contains(qualifiers, words[i].Text) {
 			return i
 		}
 	}
@@ -153,27 +151,27 @@ func pointerName(words []token.Token, i int) int {
 }
 
 // decay makes a pointer of an array, as C does of a parameter.
-func decay(words []token.Token) []token.Token {
-	at := slices.IndexFunc(words, func(t token.Token) bool { return t.Is("[") || t.Is("(") })
+func decay(words []Token) []Token {
+	at := slices.IndexFunc(words, func(t Token) bool { return t.Is("[") || t.Is("(") })
 	if at < 0 || words[at].Is("(") {
 		return words
 	}
-	return append(slices.Clone(words[:at]), token.Token{Kind: token.Sign, Text: "*", Space: true})
+	return append(slices.Clone(words[:at]), Token{Kind: SignToken, Text: "*", Space: true})
 }
 
 // hasType reports whether there is anything but qualifiers and signs.
-func hasType(words []token.Token) bool {
-	return slices.ContainsFunc(words, func(t token.Token) bool { return t.Kind == token.Name && !slices.Contains(qualifiers, t.Text) })
+func hasType(words []Token) bool {
+	return slices.ContainsFunc(words, func(t Token) bool { return t.Kind == NameToken && !slices.Contains(qualifiers, t.Text) })
 }
 
 // spell writes a type as C people do: a space between words and before the first star.
-func spell(words []token.Token) string {
+func spell(words []Token) string {
 	var b strings.Builder
 	last := ""
 	for i := range words {
 		t := &words[i]
-		word := t.Kind == token.Name || t.Kind == token.Number
-		afterWord := last != "" && (token.IsName(last[0]) || token.IsDigit(last[0]))
+		word := t.Kind == NameToken || t.Kind == NumberToken
+		afterWord := last != "" && (startsName(last[0]) || isDigit(last[0]))
 		if word && last != "" && last != "(" && last != "[" && last != "*" || t.Is("*") && afterWord || t.Is("(") && afterWord {
 			b.WriteByte(' ')
 		}

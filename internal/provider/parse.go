@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"sdtconvert/internal/provider/token"
 )
 
 // File is what a file declares.
@@ -17,17 +15,17 @@ type File struct {
 }
 
 // Lines are the tokens of a file, or of what a preprocessor has made of one.
-type Lines struct{ scanner *token.Scanner }
+type Lines struct{ scanner *Scanner }
 
 // NewLines reads the text of a file.
-func NewLines(path, text string) Lines { return Lines{token.New(path, text)} }
+func NewLines(path, text string) Lines { return Lines{NewScanner(path, text)} }
 
 // Next returns the next token. Those behind a directive that names their place have that.
-func (l Lines) Next() (token.Token, bool) {
+func (l Lines) Next() (Token, bool) {
 	for {
 		t, ok := l.scanner.Next()
-		if t.Kind == token.Directive {
-			if file, line, marked := token.Marker(t.Text); marked {
+		if t.Kind == DirectiveToken {
+			if file, line, marked := lineMarker(t.Text); marked {
 				l.scanner.Rename(file, line)
 				continue
 			}
@@ -62,8 +60,8 @@ const maxFaults = 20
 
 type parser struct {
 	src        Lines
-	ahead      []token.Token
-	last       token.Pos // of the last token that was taken
+	ahead      []Token
+	last       Pos // of the last token that was taken
 	file       *File
 	byName     map[string]*Provider
 	faults     []error
@@ -72,28 +70,28 @@ type parser struct {
 	attributes []attribute
 }
 
-func (p *parser) fault(pos token.Pos, cure, format string, args ...any) {
+func (p *parser) fault(pos Pos, cure, format string, args ...any) {
 	if len(p.faults) < maxFaults {
-		p.faults = append(p.faults, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+		p.faults = append(p.faults, &Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
 	}
 }
 
-func (p *parser) warn(pos token.Pos, cure, format string, args ...any) {
+func (p *parser) warn(pos Pos, cure, format string, args ...any) {
 	if len(p.file.Warnings) < maxFaults {
-		p.file.Warnings = append(p.file.Warnings, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+		p.file.Warnings = append(p.file.Warnings, &Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
 	}
 }
 
 // peek returns the token n places ahead; one of no kind stands for the end.
-func (p *parser) peek(n int) *token.Token {
+func (p *parser) peek(n int) *Token {
 	for len(p.ahead) <= n {
 		t, ok := p.src.Next()
 		switch {
 		case !ok:
-			p.ahead = append(p.ahead, token.Token{Kind: token.Bad, Pos: p.last})
-		case t.Kind == token.Directive:
+			p.ahead = append(p.ahead, Token{Kind: BadToken, Pos: p.last})
+		case t.Kind == DirectiveToken:
 			p.directive(t)
-		case t.Kind == token.Bad:
+		case t.Kind == BadToken:
 			p.fault(t.Pos, "", "%s", t.Text)
 		default:
 			p.ahead = append(p.ahead, t)
@@ -102,9 +100,9 @@ func (p *parser) peek(n int) *token.Token {
 	return &p.ahead[n]
 }
 
-func (p *parser) more() bool { return p.peek(0).Kind != token.Bad }
+func (p *parser) more() bool { return p.peek(0).Kind != BadToken }
 
-func (p *parser) next() token.Token {
+func (p *parser) next() Token {
 	t := *p.peek(0)
 	p.ahead = slices.Delete(p.ahead, 0, 1)
 	p.last = t.Pos
@@ -125,7 +123,7 @@ func (p *parser) found() string { return p.describe(0) }
 
 // describe shows the token n places ahead in a message.
 func (p *parser) describe(n int) string {
-	if t := p.peek(n); t.Kind != token.Bad {
+	if t := p.peek(n); t.Kind != BadToken {
 		return fmt.Sprintf("%q", t.Text)
 	}
 	return "the end of the file"
@@ -133,12 +131,12 @@ func (p *parser) describe(n int) string {
 
 // atProvider reports whether a provider begins here.
 func (p *parser) atProvider() bool {
-	return p.peek(0).Is("provider") && p.peek(1).Kind == token.Name && p.peek(2).Is("{")
+	return p.peek(0).Is("provider") && p.peek(1).Kind == NameToken && p.peek(2).Is("{")
 }
 
 // atProbe reports whether a probe is declared here.
 func (p *parser) atProbe() bool {
-	return p.peek(0).Is("probe") && p.peek(1).Kind == token.Name && p.peek(2).Is("(")
+	return p.peek(0).Is("probe") && p.peek(1).Kind == NameToken && p.peek(2).Is("(")
 }
 
 // external reads a provider, or passes over one declaration or clause.
@@ -181,11 +179,11 @@ type brackets struct {
 	declaration bool // it goes on behind a brace, unless that of a function
 	function    bool // the outermost brace is that of a function
 	before      string
-	open        []token.Token
+	open        []Token
 }
 
 // add takes in a token, and reports whether all is over with it.
-func (b *brackets) add(t token.Token) (over bool, wrong string) {
+func (b *brackets) add(t Token) (over bool, wrong string) {
 	before := b.before
 	b.before = t.Text
 	switch {
@@ -278,7 +276,7 @@ func (p *parser) probe() *Probe {
 		p.warned = true
 		p.warn(first.Pos, "give -C", "a probe stands between #if and #endif, which count as remarks without a preprocessor")
 	}
-	if p.peek(0).Kind != token.Name {
+	if p.peek(0).Kind != NameToken {
 		p.fault(p.peek(0).Pos, "", "a probe has a name, and here is %s", p.found())
 		return nil
 	}

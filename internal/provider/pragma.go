@@ -3,13 +3,11 @@ package provider
 import (
 	"slices"
 	"strings"
-
-	"sdtconvert/internal/provider/token"
 )
 
 // attribute is a pragma that says how stable a part of a provider is.
 type attribute struct {
-	pos       token.Pos
+	pos       Pos
 	provider  string
 	index     int // an index of partsOf
 	stability Attribute
@@ -37,7 +35,7 @@ var (
 
 // directive takes in a line that begins with #: a pragma of D, or where the next lines come from. Others are
 // remarks, but conditions are counted.
-func (p *parser) directive(t token.Token) {
+func (p *parser) directive(t Token) {
 	words := strings.Fields(t.Text)
 	if len(words) == 0 {
 		return
@@ -55,7 +53,7 @@ func (p *parser) directive(t token.Token) {
 }
 
 // pragma reads #pragma D attributes NAME/DATA/CLASS provider PROVIDER PART.
-func (p *parser) pragma(pos token.Pos, words []string) {
+func (p *parser) pragma(pos Pos, words []string) {
 	if len(words) == 0 || words[0] != "attributes" {
 		if len(words) > 0 && words[0] != "option" && words[0] != "depends_on" && words[0] != "binding" {
 			p.warn(pos, "", "#pragma D %s is not known, and has no effect", words[0])

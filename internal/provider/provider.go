@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"sdtconvert/internal/provider/token"
 )
 
 // Provider is a provider with its probes, in the order of the file.
 type Provider struct {
 	Name   string
-	Pos    token.Pos
+	Pos    Pos
 	Probes []*Probe
 	Attributes
 }
@@ -25,7 +23,7 @@ type Provider struct {
 // Probe is a probe as it is declared.
 type Probe struct {
 	Name string // as in the file: __ stands for a dash
-	Pos  token.Pos
+	Pos  Pos
 	Args []Arg
 	// Translated are the arguments that D programs see instead, nil where these are Args.
 	Translated []Arg
@@ -77,7 +75,7 @@ func CheckDOF(providers []*Provider) (faults []error) {
 	c := &checker{}
 	for _, p := range providers {
 		switch {
-		case token.IsDigit(p.Name[len(p.Name)-1]):
+		case isDigit(p.Name[len(p.Name)-1]):
 			c.fault(p.Pos, "choose another one", "the name of provider %s ends in a digit, where DTrace puts the number of the process", p.Name)
 		case p.Name == "pid":
 			c.fault(p.Pos, "choose another one", "provider pid is DTrace's own")
@@ -98,8 +96,8 @@ func CheckDOF(providers []*Provider) (faults []error) {
 // Warnings returns what is worth knowing of providers, and no fault on Linux.
 func Warnings(providers []*Provider) (warnings []error) {
 	for _, p := range providers {
-		if token.IsDigit(p.Name[len(p.Name)-1]) {
-			warnings = append(warnings, &token.Error{
+		if isDigit(p.Name[len(p.Name)-1]) {
+			warnings = append(warnings, &Error{
 				Pos: p.Pos, What: fmt.Sprintf("the name of provider %s ends in a digit", p.Name),
 				Cure: "DTrace puts the number of the process there and refuses it; choose another one",
 			})
@@ -123,8 +121,8 @@ type owner struct {
 
 func (o *owner) String() string { return o.provider + ":::" + o.Name }
 
-func (c *checker) fault(pos token.Pos, cure, format string, args ...any) {
-	c.faults = append(c.faults, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+func (c *checker) fault(pos Pos, cure, format string, args ...any) {
+	c.faults = append(c.faults, &Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
 }
 
 func (c *checker) probe(p *Provider, probe *Probe) {

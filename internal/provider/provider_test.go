@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/provider/token"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
@@ -210,7 +209,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v, %v", file, err)
 		}
 		if err != nil {
-			if e, ok := errors.AsType[*token.Error](err.(interface{ Unwrap() []error }).Unwrap()[0]); !ok || e.Pos.Line < 0 {
+			if e, ok := errors.AsType[*Error](err.(interface{ Unwrap() []error }).Unwrap()[0]); !ok || e.Pos.Line < 0 {
 				t.Fatalf("%v", err)
 			}
 			return
@@ -282,4 +281,15 @@ func TestCheckDOF(t *testing.T) {
 		"x.d:4:10: provider pid is DTrace's own; choose another one",
 	}
 	expect.Equal(t, want, got)
+}
+
+func TestSystems(t *testing.T) {
+	for name, want := range map[string]System{
+		"linux": Linux, "": Linux, "x86_64-linux-gnu": Linux, "freebsd": FreeBSD, "aarch64-unknown-freebsd14.0": FreeBSD,
+		"x86_64-pc-solaris2.11": Illumos, "illumos": Illumos, "x86_64-unknown-illumos": Illumos,
+	} {
+		expect.Equal(t, want, expect.Value(ParseSystem(name))(t), "%s", name)
+	}
+	expect.Equal(t, "x86_64-apple-darwin: has no form of probes that is known here; --target names a system that has",
+		expect.Failure(ParseSystem("x86_64-apple-darwin")))
 }

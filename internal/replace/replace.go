@@ -189,7 +189,7 @@ func (s *Stream) Add(extents []elfreloc.Extent) error {
 	return s.withTargetName(writeOutput(s.temp.File, s.in, out))
 }
 
-// named says of an error in writing the file what it was to become.
+// withTargetName says of an error in writing the file what it was to become.
 func (s *Stream) withTargetName(err error) error {
 	if s.target == "" {
 		return err

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -96,4 +97,20 @@ func (m *Mark) show(code []byte) string {
 		return m.Show(code)
 	}
 	return fmt.Sprintf("% x", code)
+}
+
+// decoder guards the decoders of golang.org/x/arch, which write package-level variables.
+var decoder sync.Mutex
+
+// Disassemble shows code, a string for each instruction or piece of data that show shows the first n
+// bytes as. What is left at the end, less than step bytes, is not shown.
+func Disassemble(code []byte, step int, show func(code []byte) (text string, n int)) (out []string) {
+	decoder.Lock()
+	defer decoder.Unlock()
+	for len(code) >= step {
+		text, n := show(code)
+		out = append(out, text)
+		code = code[n:]
+	}
+	return out
 }

@@ -11,14 +11,14 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider"
 	"sdtconvert/internal/responsefile"
 )
 
 // Target is what a file is preprocessed for.
 type Target struct {
-	Triplet string        // "" where nothing names one
-	System  object.System // if HasSystem
+	Triplet string          // "" where nothing names one
+	System  provider.System // if HasSystem
 	// HasSystem is false where the system is one without probes.
 	HasSystem bool
 	ABI       elfreloc.ABI // the zero value if the machine makes no difference
@@ -145,7 +145,7 @@ func (o *Options) fits(triplet string) (flags []string, ok bool) {
 	if triplet == "" {
 		return nil, true
 	}
-	system, err := object.ParseSystem(triplet)
+	system, err := provider.ParseSystem(triplet)
 	if (err == nil) != o.Target.HasSystem || err == nil && system != o.Target.System {
 		return nil, false
 	}

@@ -15,8 +15,6 @@ import (
 	"sync"
 
 	"sdtconvert/internal/provider"
-	"sdtconvert/internal/provider/object"
-	"sdtconvert/internal/provider/token"
 )
 
 // Macros that compilers define by which systems are known: those of all that are like Unix, and of
@@ -66,7 +64,7 @@ func (o *Options) checkForeign(path, text, messages string) error {
 		if !ok {
 			break
 		}
-		if words := strings.Fields(t.Text); t.Kind == token.Directive && len(words) == 2 && words[0] == "undef" {
+		if words := strings.Fields(t.Text); t.Kind == provider.DirectiveToken && len(words) == 2 && words[0] == "undef" {
 			if err := o.checkMacro(t.Pos.File, words[1]); err != nil { // its line is not exact
 				return err
 			}
@@ -86,7 +84,7 @@ func (o *Options) checkForeign(path, text, messages string) error {
 
 // checkMacro refuses the test of a macro that only a compiler knows.
 func (o *Options) checkMacro(place, name string) error {
-	known := slices.Concat(others, object.Linux.Macros(), object.FreeBSD.Macros(), object.Illumos.Macros())
+	known := slices.Concat(others, provider.Linux.Macros(), provider.FreeBSD.Macros(), provider.Illumos.Macros())
 	if !reserved(name) || slices.Contains(known, name) || slices.Contains(o.Flags, "-U"+name) {
 		return nil
 	}

@@ -15,7 +15,6 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
-	"sdtconvert/internal/provider/object"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
@@ -159,7 +158,7 @@ const machine = `#if __x86_64__
 // targetOf returns a target that a triplet names.
 func targetOf(t *testing.T, triplet string) Target {
 	t.Helper()
-	system, err := object.ParseSystem(triplet)
+	system, err := provider.ParseSystem(triplet)
 	abi, ok := machines.Target(triplet)
 	if err != nil || !ok {
 		t.Fatal(triplet, err)

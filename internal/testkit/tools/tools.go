@@ -317,7 +317,7 @@ func RecordsAlone(flags ...string) []string {
 	return append([]string{"--layout=pairs"}, flags...)
 }
 
-// Temporary files of all tests are where scripts/scratch says, unless TMPDIR is set: in
+// init puts temporary files of all tests where scripts/scratch says, unless TMPDIR is set: in
 // memory a run makes and removes a file for a third of what a disk's file system takes.
 // Where there is no bash, the system's choice stays.
 func init() {

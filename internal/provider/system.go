@@ -1,4 +1,4 @@
-package object
+package provider
 
 import (
 	"debug/elf"
@@ -49,8 +49,16 @@ var systems = [...]system{
 		macros: []string{"__sun", "__sun__", "__SVR4", "__svr4__"}},
 }
 
-func (s System) String() string   { return systems[s].name }
-func (s System) osABI() elf.OSABI { return systems[s].osABI }
+func (s System) String() string { return systems[s].name }
+
+// OSABI returns what the headers of objects say of the system.
+func (s System) OSABI() elf.OSABI { return systems[s].osABI }
+
+// Relocation returns how the kernel reads what a linker has left in DTrace's object format.
+func (s System) Relocation() dof.Relocation { return systems[s].relocation }
+
+// LinksGNU reports whether linkers read GNU's notes.
+func (s System) LinksGNU() bool { return systems[s].gnu }
 
 // Patch returns how objects of the system are converted.
 func (s System) Patch() patch.DOF { return systems[s].aliases }
@@ -89,26 +97,4 @@ func ParseSystem(name string) (System, error) {
 		}
 	}
 	return Linux, nil
-}
-
-// addSystem adds what an object says about its system: illumos' compilers say nothing,
-// or Solaris.
-func (t *Target) addSystem(abi elf.OSABI) error {
-	system := Linux
-	switch abi {
-	case elf.ELFOSABI_FREEBSD:
-		system = FreeBSD
-	case elf.ELFOSABI_SOLARIS:
-		system = Illumos
-	}
-	switch {
-	case system == Linux || system == t.System:
-	case t.System != Linux:
-		return fmt.Errorf("is of %v, and the link of %v", system, t.System)
-	case t.Known():
-		return fmt.Errorf("is of %v, and %s does not say so: they are not of one link, unless --target says %v", system, t.name, system)
-	default:
-		t.System = system
-	}
-	return nil
 }

@@ -1,9 +1,10 @@
-// Package token reads the words of provider files: names, numbers, strings and signs, each
+package provider
+
+// A provider file is read as tokens: names, numbers, strings and signs, each
 // with its place.
 //
 // What D and C have in common at this level is all that is needed. What neither has, such
 // as a quote that is not closed, becomes a token of its own: it may stand in a remark.
-package token
 
 import (
 	"fmt"
@@ -34,37 +35,39 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%v: %s; %s", e.Pos, e.What, e.Cure)
 }
 
-// Kind tells tokens apart.
-type Kind uint8
+// TokenKind tells tokens apart.
+type TokenKind uint8
 
 const (
-	Name      Kind = iota
-	Number         // of C's preprocessor: a digit, and what may follow in any number
-	Text           // a string or a character constant, with its quotes
-	Sign           // an operator or a parenthesis, of one character unless it is in signs
-	Directive      // a line that begins with #: what follows that, without comments
-	Bad            // not a token: Text says why
+	NameToken      TokenKind = iota
+	NumberToken              // of C's preprocessor: a digit, and what may follow in any number
+	TextToken                // a string or a character constant, with its quotes
+	SignToken                // an operator or a parenthesis, of one character unless it is in signs
+	DirectiveToken           // a line that begins with #: what follows that, without comments
+	BadToken                 // not a token: Text says why
 )
 
 // Token is a word of a file.
 type Token struct {
-	Kind  Kind
+	Kind  TokenKind
 	Text  string
 	Pos   Pos
 	Space bool // white space or a comment stands before it
 }
 
 // Is reports whether a token is a name or a sign of this spelling.
-func (t *Token) Is(text string) bool { return (t.Kind == Name || t.Kind == Sign) && t.Text == text }
+func (t *Token) Is(text string) bool {
+	return (t.Kind == NameToken || t.Kind == SignToken) && t.Text == text
+}
 
-// IsName reports whether a name begins with a character.
-func IsName(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+// startsName reports whether a name begins with a character.
+func startsName(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// IsDigit reports whether a character is a decimal digit.
-func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+// isDigit reports whether a character is a decimal digit.
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// signs are operators of more than one character.
-var signs = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"}
+// longSigns are operators of more than one character.
+var longSigns = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"}
 
 // Scanner reads the tokens of a text, one after the other.
 type Scanner struct {
@@ -80,8 +83,8 @@ type Scanner struct {
 	unclosed *Pos
 }
 
-// New reads a file.
-func New(file, text string) *Scanner {
+// NewScanner reads a file.
+func NewScanner(file, text string) *Scanner {
 	return &Scanner{text: text, line: 1, file: file, fresh: true}
 }
 
@@ -112,7 +115,7 @@ func (s *Scanner) Next() (t Token, ok bool) {
 	if s.at >= len(s.text) {
 		if at := s.unclosed; at != nil {
 			s.unclosed = nil
-			return Token{Kind: Bad, Text: "this comment does not end", Pos: *at}, true
+			return Token{Kind: BadToken, Text: "this comment does not end", Pos: *at}, true
 		}
 		return t, false
 	}
@@ -123,27 +126,27 @@ func (s *Scanner) Next() (t Token, ok bool) {
 	switch {
 	case c == '#' && fresh:
 		s.at++
-		return Token{Directive, s.directive(), pos, space}, true
-	case IsName(c):
-		return Token{Name, s.run(begin), pos, space}, true
-	case IsDigit(c), c == '.' && begin+1 < len(s.text) && IsDigit(s.text[begin+1]):
-		return Token{Number, s.number(begin), pos, space}, true
+		return Token{DirectiveToken, s.directive(), pos, space}, true
+	case startsName(c):
+		return Token{NameToken, s.run(begin), pos, space}, true
+	case isDigit(c), c == '.' && begin+1 < len(s.text) && isDigit(s.text[begin+1]):
+		return Token{NumberToken, s.number(begin), pos, space}, true
 	case c == '"' || c == '\'':
 		return s.quoted(begin, c, pos, space), true
 	}
-	for _, sign := range signs {
+	for _, sign := range longSigns {
 		if strings.HasPrefix(s.text[begin:], sign) {
 			s.at += len(sign)
-			return Token{Sign, sign, pos, space}, true
+			return Token{SignToken, sign, pos, space}, true
 		}
 	}
 	s.at++
-	return Token{Sign, s.text[begin:s.at], pos, space}, true
+	return Token{SignToken, s.text[begin:s.at], pos, space}, true
 }
 
 // run takes a name, or what goes on as one.
 func (s *Scanner) run(begin int) string {
-	for s.at < len(s.text) && (IsName(s.text[s.at]) || IsDigit(s.text[s.at])) {
+	for s.at < len(s.text) && (startsName(s.text[s.at]) || isDigit(s.text[s.at])) {
 		s.at++
 	}
 	return s.text[begin:s.at]
@@ -154,7 +157,7 @@ func (s *Scanner) number(begin int) string {
 	for s.at < len(s.text) {
 		c := s.text[s.at]
 		sign := (c == '+' || c == '-') && s.at > begin && strings.IndexByte("eEpP", s.text[s.at-1]) >= 0
-		if !IsName(c) && !IsDigit(c) && c != '.' && !sign {
+		if !startsName(c) && !isDigit(c) && c != '.' && !sign {
 			break
 		}
 		s.at++
@@ -171,11 +174,11 @@ func (s *Scanner) quoted(begin int, quote byte, pos Pos, space bool) Token {
 			i++
 		case quote:
 			s.at = i + 1
-			return Token{Text, s.text[begin:s.at], pos, space}
+			return Token{TextToken, s.text[begin:s.at], pos, space}
 		}
 	}
 	s.at = min(i, len(s.text))
-	return Token{Bad, fmt.Sprintf("this %c is not closed in its line", quote), pos, space}
+	return Token{BadToken, fmt.Sprintf("this %c is not closed in its line", quote), pos, space}
 }
 
 // space passes over white space, comments, and line ends that a backslash takes away.
@@ -231,9 +234,9 @@ func (s *Scanner) block() bool {
 	return true
 }
 
-// Marker reads the text of a directive that says where the next line comes from: `line 12
+// lineMarker reads the text of a directive that says where the next line comes from: `line 12
 // "file"', or `12 "file"' as compilers write it.
-func Marker(text string) (file string, line int, ok bool) {
+func lineMarker(text string) (file string, line int, ok bool) {
 	words := strings.Fields(text)
 	if len(words) > 0 && words[0] == "line" {
 		words = words[1:]

@@ -1,4 +1,4 @@
-package line
+package ld
 
 import (
 	"maps"
@@ -48,12 +48,12 @@ func TestValuesOfLinkers(t *testing.T) {
 			told := 0
 			for _, name := range all {
 				// Of names that begin with an o, one dash makes an output, for most.
-				if known := strings.Contains(help, name); !known || onlyTwo(name) {
+				if known := strings.Contains(help, name); !known || isOutputFlag(name) {
 					continue
 				}
 				// The flag before may have had it for an output.
 				disk.Write(t, "a.o", object)
-				if check(t, linker, name) {
+				if checkTakesValue(t, linker, name) {
 					told++
 				}
 			}
@@ -64,13 +64,13 @@ func TestValuesOfLinkers(t *testing.T) {
 	}
 }
 
-// onlyTwo reports whether the four disagree on what one dash makes of a name.
-func onlyTwo(name string) bool {
+// isOutputFlag reports whether the four disagree on what one dash makes of a name.
+func isOutputFlag(name string) bool {
 	return len(name) > 2 && name[1] != '-' && (name[1] == 'o' || twoDashes()[name[1:]])
 }
 
-// check compares what a linker makes of a flag with what the table says.
-func check(t *testing.T, linker, name string) (told bool) {
+// checkTakesValue compares what a linker makes of a flag with what the table says.
+func checkTakesValue(t *testing.T, linker, name string) (told bool) {
 	t.Helper()
 	args := []string{"--trace", "-r", "-o", filepath.Join(t.TempDir(), "out"), name, "a.o", "b.o"}
 	out, _ := tools.Try(linker, args...)
@@ -86,9 +86,9 @@ func check(t *testing.T, linker, name string) (told bool) {
 		want = "b.o"
 	}
 	var files []string
-	for _, arg := range Parse(args, false).Args {
-		if arg.Kind == Input {
-			files = append(files, arg.Value)
+	for _, arg := range parseLine(args, false).args {
+		if arg.kind == inputArg {
+			files = append(files, arg.value)
 		}
 	}
 	expect.Equal(t, want, strings.Join(files, " "), "%s a.o b.o: inputs", name)

@@ -1,4 +1,4 @@
-package sites
+package output
 
 import (
 	"path/filepath"
@@ -54,7 +54,7 @@ func object(t *testing.T, stubs ...string) string {
 
 // shape returns what is told of probes: provider:probe, and functions with the number of
 // sites and of tests.
-func shape(s *Set) (all []string) {
+func shape(s *ProbeSites) (all []string) {
 	for _, p := range s.Providers(128) {
 		for _, probe := range p.Probes {
 			text := p.Name + ":" + probe.Name
@@ -68,7 +68,7 @@ func shape(s *Set) (all []string) {
 }
 
 // Which probe a stub is of is told by the providers that there are.
-func TestNames(t *testing.T) {
+func TestSiteNames(t *testing.T) {
 	for _, c := range []struct {
 		providers []*provider.Provider
 		stubs     []string
@@ -80,7 +80,7 @@ func TestNames(t *testing.T) {
 		{[]*provider.Provider{probes("p", "_x"), probes("p_", "x")}, []string{"__dtrace_p____x"}, []string{"p:_x a+"}},
 		{[]*provider.Provider{probes("p_", "x"), probes("q")}, []string{"__dtrace_p____x", "f:__dtrace_p____x", "other"}, []string{"p_:x a+ f+"}},
 	} {
-		s := New(c.providers, patch.DOF{})
+		s := NewProbeSites(c.providers, patch.DOF{})
 		if err := s.Add(object(t, c.stubs...)); err != nil {
 			t.Errorf("%q: %v", c.stubs, err)
 			continue
@@ -90,7 +90,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestUnknownProbes(t *testing.T) {
-	s := New([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
 	for _, stub := range []string{"__dtrace_p___y", "__dtrace_q___x", "__dtraceenabled_p__x", "__dtrace_x"} {
 		want := `: .text+0x1: in a+0x1: no provider file has a probe of "` + stub + `"; give the file that declares it with another -s`
 		if err := s.Add(object(t, stub)); err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -105,7 +105,7 @@ func TestUnknownProbes(t *testing.T) {
 // A weak function of several objects is told of once, and not at all where its sites are
 // here or there.
 func TestWeakFunctions(t *testing.T) {
-	s := New([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
 	one, two, other := object(t, "weak:__dtrace_p___x"), object(t, "weak:__dtrace_p___x"), object(t, "weakfar:__dtrace_p___x")
 	for _, path := range []string{one, two} {
 		expect.OK(t, s.Add(path))
@@ -120,7 +120,7 @@ func TestWeakFunctions(t *testing.T) {
 // Names of functions are cut to what a kernel has room for, those of symbols are not.
 func TestLongNames(t *testing.T) {
 	name := "f" + strings.Repeat("x", 200)
-	s := New([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
 	expect.OK(t, s.Add(object(t, name+":__dtrace_p___x")))
 	f := s.Providers(128)[0].Probes[0].Functions[0]
 	if diff := cmp.Diff(dof.Function{Name: name[:127], Symbol: f.Symbol, Offsets: []uint32{0}}, f); diff != "" || !strings.HasSuffix(f.Symbol, name) {

@@ -1,4 +1,4 @@
-package line
+package ld
 
 import (
 	"strings"
@@ -67,9 +67,9 @@ var shortNames = map[string]string{
 	"dn": "Bstatic", "non_shared": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
 }
 
-// flag takes a word that begins with a dash apart. name is the long name where
+// splitFlag takes a word that begins with a dash apart. name is the long name where
 // there is one. next is whether the value is the next word.
-func flag(word string, following []string) (name, value string, next bool) {
+func splitFlag(word string, following []string) (name, value string, next bool) {
 	body, two := strings.CutPrefix(word, "--")
 	if !two {
 		body = word[1:]
@@ -82,17 +82,17 @@ func flag(word string, following []string) (name, value string, next bool) {
 	long := len(name) > 1 && (two || name[0] != 'o' && !twoDashes()[name]) && (longValues()[name] || longFlags()[name] || longName(name))
 	switch {
 	case equals && (two || long):
-		return canonical(name), value, false
+		return canonicalFlag(name), value, false
 	case long && longValues()[name]:
-		return canonical(name), "", true
+		return canonicalFlag(name), "", true
 	case numbers()[name] && len(following) > 0 && isNumber(following[0]):
 		return name, "", true
 	case two || long:
-		return canonical(name), "", false
+		return canonicalFlag(name), "", false
 	case body != "" && strings.IndexByte(shortValues, body[0]) >= 0:
-		return canonical(body[:1]), body[1:], len(body) == 1
+		return canonicalFlag(body[:1]), body[1:], len(body) == 1
 	}
-	return canonical(body), "", false
+	return canonicalFlag(body), "", false
 }
 
 // abbreviations are the shortest words by which GNU ld knows names that a look has to know: shorter ones
@@ -117,7 +117,7 @@ func unabbreviated(word string) string {
 
 func longName(name string) bool { return len(name) > 1 && shortNames[name] != "" }
 
-func canonical(name string) string {
+func canonicalFlag(name string) string {
 	if long := shortNames[name]; long != "" {
 		return long
 	}

@@ -1,4 +1,8 @@
-// Package header writes the C header of providers: a macro that fires each probe, and
+// Package output writes what builds use of providers: headers for sources, and objects for the
+// link, with semaphores or in DTrace's object format.
+package output
+
+// The C header of providers has a macro that fires each probe, and
 // one that tells whether anybody traces it.
 //
 // Projects edit such headers with scripts that were made for those of other programs, so
@@ -7,7 +11,6 @@
 // the next, and no type of an argument but in remarks. Macros of the
 // header's own are in small letters, which no such script looks for, and so are names that
 // sources must not have.
-package header
 
 import (
 	_ "embed" // for the macros
@@ -20,20 +23,20 @@ import (
 	"sdtconvert/internal/provider"
 )
 
-// Form is what the macros of a header do.
-type Form uint8
+// HeaderForm is what the macros of a header do.
+type HeaderForm uint8
 
 const (
-	// Notes makes probes that tracers of Linux find in the notes of a program, and
+	// NotesHeader makes probes that tracers of Linux find in the notes of a program, and
 	// semaphores that are defined where they are used.
-	Notes Form = iota
-	// Shared is Notes with semaphores that something else defines, and that other modules
+	NotesHeader HeaderForm = iota
+	// SharedHeader is Notes with semaphores that something else defines, and that other modules
 	// see: those of SystemTap's STAP_SDT_V2.
-	Shared
-	// Stubs makes calls of stubs, which a conversion disables.
-	Stubs
-	// Calls is Stubs with the names that DTrace's own headers have for them.
-	Calls
+	SharedHeader
+	// StubsHeader makes calls of stubs, which a conversion disables.
+	StubsHeader
+	// CallsHeader is Stubs with the names that DTrace's own headers have for them.
+	CallsHeader
 )
 
 //go:embed notes.h
@@ -42,10 +45,10 @@ var notesText string
 //go:embed stubs.h
 var stubsText string
 
-// Write writes the header of providers for a file of the given name, which is all that it
+// WriteHeader writes the header of providers for a file of the given name, which is all that it
 // has of its path.
-func Write(path string, providers []*provider.Provider, form Form) []byte {
-	w := &writer{form: form}
+func WriteHeader(path string, providers []*provider.Provider, form HeaderForm) []byte {
+	w := &headerWriter{form: form}
 	for _, p := range providers {
 		w.provider(p)
 	}
@@ -58,7 +61,7 @@ func Write(path string, providers []*provider.Provider, form Form) []byte {
 	b.WriteString("/* Made by sdtconvert from a provider file: changes are lost. */\n")
 	guard := guardName(path)
 	fmt.Fprintf(&b, "#ifndef %s\n#define %s\n#endif\n\n", guard, guard)
-	if form == Stubs || form == Calls {
+	if form == StubsHeader || form == CallsHeader {
 		b.WriteString(stubsText)
 	} else {
 		b.WriteString(macros())
@@ -123,15 +126,15 @@ func probeMacro(n int) string {
 	return fmt.Sprintf("_sdtp_probe_%d(where, s, provider, name%s)", n, each(n, "", numbered(", x")))
 }
 
-type writer struct {
+type headerWriter struct {
 	out  strings.Builder
-	form Form
+	form HeaderForm
 }
 
-func (w *writer) provider(p *provider.Provider) {
+func (w *headerWriter) provider(p *provider.Provider) {
 	for _, probe := range p.Probes {
 		fmt.Fprintf(&w.out, "\n/* %s:::%s(%s) */\n", p.Name, probe.Name, each(len(probe.Args), ", ", func(i int) string { return probe.Args[i-1].Type }))
-		if w.form == Stubs || w.form == Calls {
+		if w.form == StubsHeader || w.form == CallsHeader {
 			w.stubs(p.Name, probe)
 		} else {
 			w.notes(p.Name, probe)
@@ -140,14 +143,14 @@ func (w *writer) provider(p *provider.Provider) {
 }
 
 // define writes a macro. Its name is alone in a line, for scripts.
-func (w *writer) define(macro string, params int, text string) {
+func (w *headerWriter) define(macro string, params int, text string) {
 	fmt.Fprintf(&w.out, "#define %s(%s) \\\n\t%s\n", macro, each(params, ", ", numbered("arg")), text)
 }
 
-func (w *writer) notes(name string, probe *provider.Probe) {
+func (w *headerWriter) notes(name string, probe *provider.Probe) {
 	semaphore := notes.SemaphoreName(name, probe.Name)
 	where, seen := "_sdtp_here", "_sdtp_hidden"
-	if w.form == Shared {
+	if w.form == SharedHeader {
 		where, seen = "_sdtp_elsewhere", "_sdtp_visible"
 	}
 	fmt.Fprintf(&w.out, "_sdtp_declare(%s, %s)\n", semaphore, seen)
@@ -157,14 +160,14 @@ func (w *writer) notes(name string, probe *provider.Probe) {
 		n, where, semaphore, name, probe.Name, each(n, "", func(i int) string { return fmt.Sprintf(", (arg%d)", i) })))
 }
 
-func (w *writer) stubs(name string, probe *provider.Probe) {
+func (w *headerWriter) stubs(name string, probe *provider.Probe) {
 	id, n := name+"___"+probe.Name, len(probe.Args)
 	words := "void"
 	if n > 0 {
 		words = each(n, ", ", func(int) string { return "_sdtp_word_type" })
 	}
 	fire, test := "__dtrace_probe_"+id, "__dtrace_isenabled_"+id
-	if w.form == Calls {
+	if w.form == CallsHeader {
 		fire, test = "__dtrace_"+id, "__dtraceenabled_"+id
 	}
 	fmt.Fprintf(&w.out, "_sdtp_stub(void, %s, (%s))\n", fire, words)

@@ -1,4 +1,4 @@
-package object
+package output
 
 import (
 	"bytes"
@@ -107,7 +107,7 @@ func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 	if d.Drti != nil && len(d.Providers) > 0 {
 		return d.Drti, nil
 	}
-	blank, err := blank(t.empty.ABI(), t.System.osABI())
+	blank, err := blank(t.empty.ABI(), t.System.OSABI())
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 	if forBlank.empty, err = blank.Empty(""); err != nil {
 		return nil, err
 	}
-	if !systems[t.System].gnu {
+	if !t.System.LinksGNU() {
 		return forBlank.empty, nil
 	}
 	file, err := forBlank.Write(nil, false)
@@ -129,14 +129,14 @@ func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 func (t *Target) addDOF(e *elfreloc.Edit, d DOF) error {
 	encoding := e.Object().Encoding
 	data, fixups, err := dof.Write(dof.Format{
-		Order: encoding.Order, LP64: encoding.Class == elf.ELFCLASS64, Relocation: systems[t.System].relocation,
+		Order: encoding.Order, LP64: encoding.Class == elf.ELFCLASS64, Relocation: t.System.Relocation(),
 	}, d.Providers)
 	if err != nil {
 		return err
 	}
 	m := machines.Lookup(e.Object().ABI())
-	if d.Drti != nil || !systems[t.System].gnu { // what Write makes has it
-		e.AddSymbol(elfreloc.Symbol{Name: source, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
+	if d.Drti != nil || !t.System.LinksGNU() { // what Write makes has it
+		e.AddSymbol(elfreloc.Symbol{Name: objectSource, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
 	}
 	section := e.AddSection(elfreloc.NewSection{
 		Name: dof.SectionName, Type: dof.SectionType, Flags: elf.SHF_ALLOC, Align: dof.SectionAlign, Data: data,
@@ -146,7 +146,7 @@ func (t *Target) addDOF(e *elfreloc.Edit, d DOF) error {
 		return err
 	}
 	typ := m.Traits().DOF.Distance
-	if systems[t.System].relocation == dof.SetX {
+	if t.System.Relocation() == dof.SetX {
 		typ = m.Traits().Word
 	}
 	symbols := map[string]uint32{}

@@ -1,9 +1,10 @@
-// Package object writes the object of providers that builds link: the semaphores of their
+package output
+
+// The object of providers that builds link has the semaphores of their
 // probes, and nothing else.
 //
 // Sources are not edited for Linux: what fires a probe has its note already. The object is
 // data, so it can be made for machines of which no more is known than their ABI.
-package object
 
 import (
 	"bytes"
@@ -25,7 +26,7 @@ import (
 
 // Target is what an object is made for, as objects of the same link tell it.
 type Target struct {
-	System System // objects may tell that, too
+	System provider.System // objects may tell that, too
 
 	empty   *elfreloc.Object
 	name    string // of the object that told it
@@ -130,7 +131,7 @@ func (t *Target) Name(name string, flags []string) error {
 }
 
 func (t *Target) set(abi elfreloc.ABI) error {
-	o, err := blank(abi, t.System.osABI())
+	o, err := blank(abi, t.System.OSABI())
 	if err != nil {
 		return err
 	}
@@ -159,13 +160,13 @@ func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 	return elfreloc.Open(bytes.NewReader(b), int64(len(b)), "")
 }
 
-// source is what the object names as its source file.
-const source = "sdtconvert-provider"
+// objectSource is what the object names as its source file.
+const objectSource = "sdtconvert-provider"
 
 // Write makes the object. The semaphores are hidden, so that each program and library has its own, unless
 // they are shared.
 func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, error) {
-	a, err := emit.NewObject(t.empty, t.machine, source)
+	a, err := emit.NewObject(t.empty, t.machine, objectSource)
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +189,9 @@ func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, err
 	return a.Bytes()
 }
 
-// IsOwn reports whether a file is an object that Write or WriteDOF has made: nothing is lost
+// IsOwnObject reports whether a file is an object that Write or WriteDOF has made: nothing is lost
 // when it is written again.
-func IsOwn(path string) bool {
+func IsOwnObject(path string) bool {
 	f, err := input.Open(path)
 	if err != nil {
 		return false
@@ -214,7 +215,7 @@ func isOwn(o *elfreloc.Object) bool {
 		hasDOF = hasDOF || s.Name == dof.SectionName
 	}
 	files, _ := emit.SourceFiles(o) // of a broken table none
-	ours := len(files) > 0 && files[len(files)-1] == source
+	ours := len(files) > 0 && files[len(files)-1] == objectSource
 	switch {
 	case hasDOF: // and perhaps DTrace's own code, with files of its own
 		return ours
@@ -222,4 +223,26 @@ func isOwn(o *elfreloc.Object) bool {
 		return false
 	}
 	return ours || !hasContent && len(files) == 0
+}
+
+// addSystem adds what an object says about its system: illumos' compilers say nothing,
+// or Solaris.
+func (t *Target) addSystem(abi elf.OSABI) error {
+	system := provider.Linux
+	switch abi {
+	case elf.ELFOSABI_FREEBSD:
+		system = provider.FreeBSD
+	case elf.ELFOSABI_SOLARIS:
+		system = provider.Illumos
+	}
+	switch {
+	case system == provider.Linux || system == t.System:
+	case t.System != provider.Linux:
+		return fmt.Errorf("is of %v, and the link of %v", system, t.System)
+	case t.Known():
+		return fmt.Errorf("is of %v, and %s does not say so: they are not of one link, unless --target says %v", system, t.name, system)
+	default:
+		t.System = system
+	}
+	return nil
 }

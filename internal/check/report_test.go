@@ -1,4 +1,4 @@
-package report
+package check
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -23,8 +22,8 @@ import (
 func sampleReport() *Report {
 	r := &Report{Directory: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}}
 	r.Errors = []error{errors.New("c.o: is\nempty: 100%")}
-	for i, rule := range check.Rules {
-		f := check.Finding{
+	for i, rule := range Rules {
+		f := Finding{
 			Rule: rule, File: "dir/lib.a(b.o)", Place: ".text+0x10", Section: ".text", Address: 0x10, Function: "f", FunctionOffset: 4,
 			Source: "/src/a b/c,d:e%.c", Line: i + 1, Probe: "p", Message: "100% of\r\nlines, or: some",
 		}
@@ -32,7 +31,7 @@ func sampleReport() *Report {
 		case 1:
 			f.Line, f.Source = 0, ""
 		case 2:
-			f = check.Finding{Rule: rule, Message: "no place"}
+			f = Finding{Rule: rule, Message: "no place"}
 		}
 		r.Findings = append(r.Findings, f)
 	}
@@ -43,9 +42,9 @@ func sampleReport() *Report {
 // the escapes.
 func TestGitHub(t *testing.T) {
 	var out bytes.Buffer
-	expect.OK(t, (gitHub{}).Write(&out, sampleReport()))
+	expect.OK(t, (gitHubFormat{}).Write(&out, sampleReport()))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if want := len(check.Rules) + 2; len(lines) != want {
+	if want := len(Rules) + 2; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
 	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::a b/c,d:e%25.c:1: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"
@@ -53,47 +52,47 @@ func TestGitHub(t *testing.T) {
 	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
 	expect.Equal(t, "::error title=stub-address::no place", lines[2])
 	notes := 0
-	for _, rule := range check.Rules {
-		if rule.Severity == check.Note {
+	for _, rule := range Rules {
+		if rule.Severity == Note {
 			notes++
 		}
 	}
 	expect.Equal(t, fmt.Sprintf(`::error title=sdtconvert::c.o: is%%0Aempty: 100%%25
-0 sites of 0 probes in 2 files: 1 file could not be checked, %d errors, %d notes`, len(check.Rules)-notes, notes), strings.Join(lines[len(lines)-2:], "\n"))
-	for i, rule := range check.Rules {
-		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
+0 sites of 0 probes in 2 files: 1 file could not be checked, %d errors, %d notes`, len(Rules)-notes, notes), strings.Join(lines[len(lines)-2:], "\n"))
+	for i, rule := range Rules {
+		expect.Equal(t, rule.Severity == Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
 	}
 }
 
 // Lines of text begin with the source line, as those of compilers do, or else with the file.
 func TestText(t *testing.T) {
 	var out bytes.Buffer
-	expect.OK(t, (text{}).Write(&out, sampleReport()))
+	expect.OK(t, (textFormat{}).Write(&out, sampleReport()))
 	lines := strings.Split(out.String(), "\n")
 	expect.Equal(t, "a b/c,d:e%.c:1: error: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100% of\\r\\nlines, or: some [not-converted]", lines[0])
 	expect.Equal(t, "dir/lib.a(b.o): .text+0x10: error: in f+0x4: p: 100% of\\r\\nlines, or: some [live-call]", lines[1])
 	expect.Equal(t, "error: no place [stub-address]", lines[2])
 	out.Reset()
-	expect.OK(t, (text{}).Write(&out, &Report{Findings: []check.Finding{{Rule: check.MissingProbe, Source: "/probes.txt", Line: 3, Probe: "a:::b", Message: "none"}}}))
+	expect.OK(t, (textFormat{}).Write(&out, &Report{Findings: []Finding{{Rule: MissingProbe, Source: "/probes.txt", Line: 3, Probe: "a:::b", Message: "none"}}}))
 	expect.Contains(t, out.String(), "/probes.txt:3: error: a:::b: none [missing-probe]\n")
 }
 
 // The summary says "no errors" only of files that were all checked, with nothing found.
 func TestSummary(t *testing.T) {
-	bad, note := check.Finding{Rule: check.LiveCall}, check.Finding{Rule: check.StrayNote}
+	bad, note := Finding{Rule: LiveCall}, Finding{Rule: StrayNote}
 	failed := errors.New("a.o: is empty")
 	for _, c := range []struct {
 		report Report
 		want   string
 	}{
 		{Report{Sites: 2, Probes: 1, Files: []string{"a.o"}}, "2 sites of 1 probe in 1 file: no errors"},
-		{Report{Files: []string{"a.o"}, Findings: []check.Finding{note, note}}, "0 sites of 0 probes in 1 file: 2 notes"},
-		{Report{Files: []string{"a.o"}, Findings: []check.Finding{note, bad}}, "0 sites of 0 probes in 1 file: 1 error, 1 note"},
+		{Report{Files: []string{"a.o"}, Findings: []Finding{note, note}}, "0 sites of 0 probes in 1 file: 2 notes"},
+		{Report{Files: []string{"a.o"}, Findings: []Finding{note, bad}}, "0 sites of 0 probes in 1 file: 1 error, 1 note"},
 		{Report{Errors: []error{failed}}, "0 sites of 0 probes in 0 files: 1 file could not be checked"},
-		{Report{Files: []string{"a.o"}, Errors: []error{failed, failed}, Findings: []check.Finding{bad}}, "0 sites of 0 probes in 1 file: 2 files could not be checked, 1 error"},
+		{Report{Files: []string{"a.o"}, Errors: []error{failed, failed}, Findings: []Finding{bad}}, "0 sites of 0 probes in 1 file: 2 files could not be checked, 1 error"},
 		{Report{}, "0 sites of 0 probes in 0 files: nothing was checked"},
 	} {
-		for _, f := range []Format{text{}, gitHub{}} {
+		for _, f := range []ReportFormat{textFormat{}, gitHubFormat{}} {
 			var out bytes.Buffer
 			expect.OK(t, f.Write(&out, &c.report))
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -130,9 +129,9 @@ func TestPathsOfCheckouts(t *testing.T) {
 	} {
 		expect.Equal(t, want, r.checkedOut(name), "%s", name)
 	}
-	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
+	r.Findings = []Finding{{Rule: LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: LiveCall, File: "a.o"}}
 	var out bytes.Buffer
-	expect.OK(t, (gitHub{}).Write(&out, r))
+	expect.OK(t, (gitHubFormat{}).Write(&out, r))
 	for _, file := range []string{"src/a.c", "build/a.o"} {
 		expect.Contains(t, out.String(), "file="+file+",")
 	}
@@ -141,11 +140,11 @@ func TestPathsOfCheckouts(t *testing.T) {
 // A finding is one line too.
 func TestFindingsAreLines(t *testing.T) {
 	name := "x\n::error::y"
-	r := &Report{Findings: []check.Finding{
-		{Rule: check.LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
+	r := &Report{Findings: []Finding{
+		{Rule: LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
 	}}
 	var out bytes.Buffer
-	expect.OK(t, (text{}).Write(&out, r))
+	expect.OK(t, (textFormat{}).Write(&out, r))
 	expect.Equal(t, 2, strings.Count(out.String(), "\n"), "lines of %s", &out)
 }
 
@@ -154,20 +153,20 @@ func TestFindingsAreLines(t *testing.T) {
 func TestFormats(t *testing.T) {
 	made := func(name string) *Report {
 		r := &Report{Files: []string{name}, Errors: []error{errors.New(name)}, Directory: "/src"}
-		for _, rule := range check.Rules {
-			r.Findings = append(r.Findings, check.Finding{
+		for _, rule := range Rules {
+			r.Findings = append(r.Findings, Finding{
 				Rule: rule, File: name, Place: name, Section: name, Function: name, Symbol: name, Source: name, Line: 1, Probe: name, Message: name,
 			})
 		}
 		return r
 	}
-	write := func(f Format, r *Report) string {
+	write := func(f ReportFormat, r *Report) string {
 		var out bytes.Buffer
 		expect.OK(t, f.Write(&out, r))
 		return out.String()
 	}
 	const hostile = "x\n::error::y\r\n\x1b[31m\"'<%0A\xff"
-	for _, f := range formats {
+	for _, f := range reportFormats {
 		r := made(hostile)
 		plain, got := write(f.format, made("x")), write(f.format, r)
 		if strings.Count(got, "\n") != strings.Count(plain, "\n") || strings.Contains(got, "\r") || plain == "" {
@@ -190,10 +189,10 @@ func FuzzCheck(f *testing.F) {
 }
 
 // checked returns what a check of files with all rules finds.
-func checked(opts check.Options, names ...string) *Report {
+func checked(opts Options, names ...string) *Report {
 	opts.Names, opts.ProbePrefix, opts.Layouts = patch.DefaultNames(), "sdt_", linkerset.Layout{}.Candidates()
 	opts.Warn, opts.Failed = func(error) {}, func(error) {}
-	set := check.New(opts)
+	set := New(opts)
 	for _, name := range names {
 		set.Add(name)
 	}
@@ -205,7 +204,7 @@ func checked(opts check.Options, names ...string) *Report {
 // checkChecked checks a file with all rules, and what comes of it.
 func checkChecked(t *testing.T, name string) {
 	t.Helper()
-	r := checked(check.Options{Require: []check.Requirement{{Text: "x", Match: func(check.Probe, bool) bool { return false }}}}, name)
+	r := checked(Options{Require: []Requirement{{Text: "x", Match: func(Probe, bool) bool { return false }}}}, name)
 	if len(r.Files)+len(r.Errors) == 0 {
 		t.Fatal("neither looked at nor an error")
 	}
@@ -214,7 +213,7 @@ func checkChecked(t *testing.T, name string) {
 			t.Fatalf("%+v", f)
 		}
 	}
-	for _, f := range formats {
+	for _, f := range reportFormats {
 		expect.OK(t, f.format.Write(io.Discard, r))
 	}
 }

@@ -1,6 +1,7 @@
-// Package report writes what checks have found: for people, for other programs and
+package check
+
+// A report says what checks have found: for people, for other programs and
 // for CI services.
-package report
 
 import (
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sdtconvert/internal/check"
 	"sdtconvert/internal/message"
 )
 
@@ -17,7 +17,7 @@ type Report struct {
 	Files    []string // that were checked
 	Sites    int      // in these
 	Probes   int      // that have a site
-	Findings []check.Finding
+	Findings []Finding
 	Errors   []error // why others could not be
 
 	Directory string // the working directory, "" when not known
@@ -25,7 +25,7 @@ type Report struct {
 }
 
 // Add adds what a set has found.
-func (r *Report) Add(set *check.Set) {
+func (r *Report) Add(set *Set) {
 	r.Files = append(r.Files, set.Files()...)
 	r.Sites, r.Probes = set.Sites()
 	r.Findings = append(r.Findings, set.Findings()...)
@@ -33,7 +33,7 @@ func (r *Report) Add(set *check.Set) {
 }
 
 // Count returns how many findings are of a severity.
-func (r *Report) Count(s check.Severity) int {
+func (r *Report) Count(s Severity) int {
 	n := 0
 	for i := range r.Findings {
 		if r.Findings[i].Rule.Severity == s {
@@ -59,7 +59,7 @@ func (r *Report) checkedOut(name string) string {
 }
 
 // sourceLine returns the line of a finding as file:line, "" if it is not known.
-func (r *Report) sourceLine(f *check.Finding) string {
+func (r *Report) sourceLine(f *Finding) string {
 	if f.Line == 0 {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (r *Report) sourceLine(f *check.Finding) string {
 }
 
 // sentence returns what a finding says, behind the function and the probe.
-func sentence(f *check.Finding) string {
+func sentence(f *Finding) string {
 	text := f.Message
 	if f.Probe != "" {
 		text = probeText(f.Probe) + ": " + text
@@ -85,10 +85,10 @@ func (r *Report) summary() string {
 	if n := len(r.Errors); n > 0 {
 		results = append(results, message.Plural(n, "file")+" could not be checked")
 	}
-	if n := r.Count(check.Error); n > 0 {
+	if n := r.Count(Error); n > 0 {
 		results = append(results, message.Plural(n, "error"))
 	}
-	if n := r.Count(check.Note); n > 0 {
+	if n := r.Count(Note); n > 0 {
 		results = append(results, message.Plural(n, "note"))
 	}
 	switch {
@@ -109,4 +109,37 @@ func probeText(probe string) string {
 		return strconv.Quote(probe)
 	}
 	return probe
+}
+
+// pathFrom returns a path from a directory on, if it is below, and as it is otherwise.
+func pathFrom(directory, name string) string {
+	if directory == "" || !filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	below, err := filepath.Rel(directory, name)
+	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+		return name
+	}
+	return below
+}
+
+// fileOf returns the file of a name: of a member of an archive, lib.a(member.o), the archive. Both
+// may have parentheses of their own, in pairs.
+func fileOf(name string) string {
+	depth := 0
+	for i := len(name) - 1; i > 0; i-- {
+		switch name[i] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+		}
+		if depth == 0 {
+			if name[i] != '(' {
+				break
+			}
+			return name[:i]
+		}
+	}
+	return name
 }

@@ -1,8 +1,9 @@
-// Package sites collects the sites of providers' probes from the objects of a link, as
+package output
+
+// Sites of providers' probes are collected from the objects of a link, as
 // DTrace's object format knows them.
 //
 // A stub's name, one of patch.DTraceNames, tells its probe.
-package sites
 
 import (
 	"errors"
@@ -27,8 +28,8 @@ var prefixes = [arch.Kinds][]string{
 // separator is what stands between the names of a provider and of a probe.
 const separator = "___"
 
-// Set are the sites of the probes of some providers.
-type Set struct {
+// ProbeSites are the sites of the probes of some providers.
+type ProbeSites struct {
 	providers []*provider.Provider
 	options   patch.Options
 	functions map[*provider.Probe][]*function
@@ -49,9 +50,9 @@ type functionKey struct {
 	symbol, name string
 }
 
-// New makes an empty set, for objects that are converted so.
-func New(providers []*provider.Provider, d patch.DOF) *Set {
-	s := &Set{providers: providers, functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
+// NewProbeSites makes an empty set, for objects that are converted so.
+func NewProbeSites(providers []*provider.Provider, d patch.DOF) *ProbeSites {
+	s := &ProbeSites{providers: providers, functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
 	s.options = patch.Options{}.Complete()
 	s.options.NoRecords = true
 	s.options.DOF = &d
@@ -64,11 +65,11 @@ func New(providers []*provider.Provider, d patch.DOF) *Set {
 }
 
 // Options returns how the objects are converted.
-func (s *Set) Options() patch.Options { return s.options }
+func (s *ProbeSites) Options() patch.Options { return s.options }
 
 // Add adds the sites of a file, converted or not: an object, or an archive of some. What
 // is neither, and holds no probes, has none. Where there are errors, they are joined.
-func (s *Set) Add(path string) error {
+func (s *ProbeSites) Add(path string) error {
 	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
 		o, err := src.Relocatable(s.options.Names)
 		if errors.Is(err, input.ErrSkipped) {
@@ -84,7 +85,7 @@ func (s *Set) Add(path string) error {
 	})
 }
 
-func (s *Set) add(o *elfreloc.Object) error {
+func (s *ProbeSites) add(o *elfreloc.Object) error {
 	plan, err := patch.Examine(o, s.options)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (s *Set) add(o *elfreloc.Object) error {
 }
 
 // probe finds the probe that a stub is of, nil where the providers have none.
-func (s *Set) probe(stub *patch.Stub) *provider.Probe {
+func (s *ProbeSites) probe(stub *patch.Stub) *provider.Probe {
 	for _, prefix := range prefixes[stub.Kind] {
 		for _, p := range s.providers {
 			name, ok := strings.CutPrefix(stub.Name, prefix+p.Name+separator)
@@ -124,7 +125,7 @@ func (s *Set) probe(stub *patch.Stub) *provider.Probe {
 	return nil
 }
 
-func (s *Set) unknown(plan *patch.Plan, ref *patch.Reference) error {
+func (s *ProbeSites) unknown(plan *patch.Plan, ref *patch.Reference) error {
 	where := ""
 	if functions, err := plan.Scan.Functions(); err == nil {
 		if place := functions.Place(ref.Relocs.Target, ref.Reloc.Offset); place != "" {
@@ -136,7 +137,7 @@ func (s *Set) unknown(plan *patch.Plan, ref *patch.Reference) error {
 }
 
 // merge adds the sites of an object.
-func (s *Set) merge(object string, found []patch.DOFSite) error {
+func (s *ProbeSites) merge(object string, found []patch.DOFSite) error {
 	byProbe := map[*provider.Probe][]*function{}
 	byKey := map[functionKey]*function{}
 	for i := range found {
@@ -169,7 +170,7 @@ func (s *Set) merge(object string, found []patch.DOFSite) error {
 
 // mergeFunction adds a function, unless another object has it as well: a weak one, of
 // which the linker keeps which it likes.
-func (s *Set) mergeFunction(probe *provider.Probe, f *function) error {
+func (s *ProbeSites) mergeFunction(probe *provider.Probe, f *function) error {
 	key := functionKey{probe: probe, symbol: f.Symbol}
 	if have := s.known[key]; have != nil {
 		if !slices.Equal(have.Offsets, f.Offsets) || !slices.Equal(have.Enabled, f.Enabled) {
@@ -185,7 +186,7 @@ func (s *Set) mergeFunction(probe *provider.Probe, f *function) error {
 
 // Providers returns the providers that have sites, with the probes that have some. Names
 // of functions are cut to less than a number of bytes, the NUL among them.
-func (s *Set) Providers(function int) []dof.Provider {
+func (s *ProbeSites) Providers(function int) []dof.Provider {
 	var all []dof.Provider
 	for _, p := range s.providers {
 		out := dof.Provider{Name: p.Name}
@@ -204,7 +205,7 @@ func (s *Set) Providers(function int) []dof.Provider {
 	return all
 }
 
-func (s *Set) describe(probe *provider.Probe, longest int) dof.Probe {
+func (s *ProbeSites) describe(probe *provider.Probe, longest int) dof.Probe {
 	out := dof.Probe{Name: strings.ReplaceAll(probe.Name, "__", "-")}
 	translated := probe.Translated
 	if translated == nil {

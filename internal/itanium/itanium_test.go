@@ -1,9 +1,13 @@
-package patch
+package itanium
 
-import "testing"
+import (
+	"testing"
+
+	"sdtconvert/internal/testkit/expect"
+)
 
 // Names as g++ 12, clang++ 14 and clang++ 19 make them.
-func TestUnmangle(t *testing.T) {
+func TestIdentifiers(t *testing.T) {
 	wanted := map[string]bool{"sdt_x": true, "sdt_a___b": true}
 	for _, c := range []struct {
 		name     string
@@ -31,10 +35,15 @@ func TestUnmangle(t *testing.T) {
 		if c.name[c.at:min(len(c.name), c.at+4)] != "sdt_" {
 			t.Fatalf("%s has nothing at %d", c.name, c.at)
 		}
-		object, function, ok := unmangle(c.name, c.at, wanted)
-		if object != c.object || function != c.function || ok != (c.object != "") {
-			t.Errorf("%s: got %q of %q", c.name, object, function)
+		object, function := "", ""
+		for length, name := range Identifiers(c.name, c.at) {
+			if wanted[name] {
+				object, function = name, FunctionOf(c.name, length)
+				break
+			}
 		}
+		expect.Equal(t, c.object, object, "%s", c.name)
+		expect.Equal(t, c.function, function, "%s: its function", c.name)
 	}
 }
 
@@ -47,8 +56,14 @@ func TestConstructorsAreTheSameFunction(t *testing.T) {
 		{"_ZN1AC4Ei", "_ZN1AC1Ei", true}, {"_ZN1AC4Ei", "_ZN1AC2Ei", true}, {"_ZN1AD4Ev", "_ZN1AD0Ev", true},
 		{"_ZN1AC4Ei", "_ZN1AC1El", false}, {"_ZN1AC4Ei", "_ZN1ACxEi", false}, {"_Z2f4i", "_Z2f1i", false},
 	} {
-		if got := sameFunction(c.told, c.symbol); got != c.want {
+		if got := IsSameFunction(c.told, c.symbol); got != c.want {
 			t.Errorf("%q and %q: got %t", c.told, c.symbol, got)
 		}
+	}
+}
+
+func TestStaticNames(t *testing.T) {
+	for symbol, want := range map[string]string{"_ZL1fi": "f", "_ZL3foov": "foo", "_ZL9foov": "_ZL9foov", "_Z1fi": "_Z1fi", "_ZL": "_ZL", "f": "f"} {
+		expect.Equal(t, want, StaticName(symbol), "%s", symbol)
 	}
 }

@@ -1,4 +1,4 @@
-package object
+package output
 
 import (
 	"bytes"
@@ -91,7 +91,7 @@ func TestOfTargets(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestTargetNames(t *testing.T) {
 	for _, c := range []struct {
 		name, flags string
 		want        string
@@ -159,15 +159,15 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		paths []string
 		want  string
-		of    System
+		of    provider.System
 	}{
-		{[]string{file(t, one, nil), file(t, "calls.arm64-gcc12-O2.o", nil)}, "they are not of one link", Linux},
-		{[]string{file(t, one, nil), file(t, one, osabi)}, "does not say so: they are not of one link, unless --target says FreeBSD", Linux},
-		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", Illumos},
-		{[]string{file(t, one, linked)}, "is linked, and not an object", Linux},
-		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", Linux},
-		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", Linux},
-		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", FreeBSD},
+		{[]string{file(t, one, nil), file(t, "calls.arm64-gcc12-O2.o", nil)}, "they are not of one link", provider.Linux},
+		{[]string{file(t, one, nil), file(t, one, osabi)}, "does not say so: they are not of one link, unless --target says FreeBSD", provider.Linux},
+		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", provider.Illumos},
+		{[]string{file(t, one, linked)}, "is linked, and not an object", provider.Linux},
+		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", provider.Linux},
+		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", provider.Linux},
+		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", provider.FreeBSD},
 	} {
 		target := &Target{System: c.of}
 		var err error
@@ -192,7 +192,7 @@ func assembled(t *testing.T, text string) string {
 
 func freebsd(t *testing.T) *Target {
 	t.Helper()
-	target := &Target{System: FreeBSD}
+	target := &Target{System: provider.FreeBSD}
 	expect.OK(t, target.Name("x86_64-unknown-freebsd", nil))
 	return target
 }
@@ -243,17 +243,6 @@ func TestUselessDrti(t *testing.T) {
 	expect.OK(t, freebsd(t).CheckDOF(d))
 }
 
-func TestSystems(t *testing.T) {
-	for name, want := range map[string]System{
-		"linux": Linux, "": Linux, "x86_64-linux-gnu": Linux, "freebsd": FreeBSD, "aarch64-unknown-freebsd14.0": FreeBSD,
-		"x86_64-pc-solaris2.11": Illumos, "illumos": Illumos, "x86_64-unknown-illumos": Illumos,
-	} {
-		expect.Equal(t, want, expect.Value(ParseSystem(name))(t), "%s", name)
-	}
-	expect.Equal(t, "x86_64-apple-darwin: has no form of probes that is known here; --target names a system that has",
-		expect.Failure(ParseSystem("x86_64-apple-darwin")))
-}
-
 // What Write and WriteDOF make is recognised, and what anything else makes is not, even of it.
 func TestIsOwn(t *testing.T) {
 	directory := t.TempDir()
@@ -261,10 +250,10 @@ func TestIsOwn(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(directory, "x.o")
 		disk.Write(t, path, data)
-		expect.Equal(t, want, IsOwn(path), "%s", what)
+		expect.Equal(t, want, IsOwnObject(path), "%s", what)
 		return path
 	}
-	for _, system := range []System{Linux, FreeBSD, Illumos} {
+	for _, system := range []provider.System{provider.Linux, provider.FreeBSD, provider.Illumos} {
 		target := &Target{System: system}
 		expect.OK(t, target.Name("x86_64", nil))
 		semaphores := expect.Value(target.Write(providers(), false))(t)

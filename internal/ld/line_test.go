@@ -1,6 +1,7 @@
-package line
+package ld
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,25 +9,25 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-// inputs shows what a line's inputs are, and how they are read.
-func inputs(l *Line) string {
+// inputsOf shows what a line's inputs are, and how they are read.
+func inputsOf(l *commandLine) string {
 	var all []string
-	for i := range l.Args {
-		a := &l.Args[i]
-		text := a.Value
-		switch a.Kind {
-		case Other:
+	for i := range l.args {
+		a := &l.args[i]
+		text := a.value
+		switch a.kind {
+		case otherArg:
 			continue
-		case Library:
+		case libraryArg:
 			text = "-l" + text
 		}
-		if a.Static {
+		if a.static {
 			text += "(static)"
 		}
-		if a.Foreign {
+		if a.foreign {
 			text += "(foreign)"
 		}
-		if a.Lazy {
+		if a.lazy {
 			text += "(lazy)"
 		}
 		all = append(all, text)
@@ -70,23 +71,23 @@ func TestInputs(t *testing.T) {
 		{"a.o -o", "a.o"},
 		{"-l", ""},
 	} {
-		l := Parse(strings.Fields(c.line), false)
-		expect.Equal(t, c.want, inputs(l), "%s", c.line)
+		l := parseLine(strings.Fields(c.line), false)
+		expect.Equal(t, c.want, inputsOf(l), "%s", c.line)
 	}
 }
 
 func TestLine(t *testing.T) {
-	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), false)
-	l.Args = nil
-	want := &Line{
-		Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
-		Scripts: []string{"a.lds", "b.lds"}, Elsewhere: true,
+	l := parseLine(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), false)
+	l.args = nil
+	want := &commandLine{
+		relocatable: true, output: "out", directory: "directory", sysroot: "/root", libraryPath: []string{"one", "two", "three", "=four"},
+		scripts: []string{"a.lds", "b.lds"}, namesFilesElsewhere: true,
 	}
-	expect.Equal(t, want, l)
-	if !Parse([]string{"--relo", "a.o"}, false).Relocatable {
+	expect.Equal(t, fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", l))
+	if !parseLine([]string{"--relo", "a.o"}, false).relocatable {
 		t.Error("an abbreviation of --relocatable is not one")
 	}
-	if Parse([]string{"--version", "-v", "-o", "a.o"}, false).HasInputs() {
+	if parseLine([]string{"--version", "-v", "-o", "a.o"}, false).hasInputs() {
 		t.Error("nothing is an input")
 	}
 }
@@ -97,13 +98,13 @@ func FuzzParse(f *testing.F) {
 	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
 	f.Fuzz(func(t *testing.T, text string) {
 		words := strings.Fields(text)
-		for _, arg := range Parse(words, false).Args {
-			if arg.Kind != Input {
+		for _, arg := range parseLine(words, false).args {
+			if arg.kind != inputArg {
 				continue
 			}
-			at := slices.Index(words, arg.Value)
+			at := slices.Index(words, arg.value)
 			if at < 0 {
-				t.Fatalf("%q: %q is no word, or stands before the input before it", text, arg.Value)
+				t.Fatalf("%q: %q is no word, or stands before the input before it", text, arg.value)
 			}
 			words = words[at+1:]
 		}

@@ -1,4 +1,4 @@
-package token
+package provider
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-func read(s *Scanner) (all []string) {
+func allTokens(s *Scanner) (all []string) {
 	for {
 		t, ok := s.Next()
 		if !ok {
@@ -37,12 +37,12 @@ func TestNext(t *testing.T) {
 		{"#if A \\\n B\r\nx", []string{"1:1 4 if A   B\r", "3:1 0 x"}},
 		{"a\\\nb", []string{"1:1 0 a", "2:1 0 b"}},
 	} {
-		expect.Equal(t, c.want, read(New("f", c.text)), "%q", c.text)
+		expect.Equal(t, c.want, allTokens(NewScanner("f", c.text)), "%q", c.text)
 	}
 }
 
 func TestPlaces(t *testing.T) {
-	s := New("f", "#\nx")
+	s := NewScanner("f", "#\nx")
 	s.Next()
 	s.Rename("g", 12)
 	if x, _ := s.Next(); x.Pos != (Pos{"g", 12, 1}) {
@@ -65,7 +65,7 @@ func TestMarker(t *testing.T) {
 		{`line`, "", 0, false},
 		{` 99999999999 "x"`, "", 0, false},
 	} {
-		if file, line, ok := Marker(c.text); file != c.file || line != c.line || ok != c.ok {
+		if file, line, ok := lineMarker(c.text); file != c.file || line != c.line || ok != c.ok {
 			t.Errorf("%q: %q, %d, %v", c.text, file, line, ok)
 		}
 	}
@@ -88,7 +88,7 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 		end := 0
-		for s := New("x.d", text); ; {
+		for s := NewScanner("x.d", text); ; {
 			tok, ok := s.Next()
 			if !ok {
 				return
@@ -101,13 +101,13 @@ func FuzzScanner(f *testing.F) {
 				t.Fatalf("%+v is at %d, before %d", tok, at, end)
 			}
 			switch tok.Kind {
-			case Name, Number, Text, Sign:
+			case NameToken, NumberToken, TextToken, SignToken:
 				if tok.Text == "" || !strings.HasPrefix(text[at:], tok.Text) {
 					t.Fatalf("%+v is not what stands there: %q", tok, text[at:])
 				}
 				end = at + len(tok.Text)
-			case Directive:
-				Marker(tok.Text)
+			case DirectiveToken:
+				lineMarker(tok.Text)
 				end = at + 1
 			}
 		}

@@ -1,4 +1,4 @@
-package header
+package output
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/preprocess"
-	"sdtconvert/internal/provider/token"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
@@ -40,9 +39,9 @@ func TestLines(t *testing.T) {
 	}
 	for _, path := range paths {
 		providers := read(t, path)
-		for _, form := range []Form{Notes, Shared, Stubs, Calls} {
-			text := string(Write("some/probes.h.tmp", providers, form))
-			expect.Equal(t, text, string(Write("other/probes.h.tmp", providers, form)), "%s: in another directory", path)
+		for _, form := range []HeaderForm{NotesHeader, SharedHeader, StubsHeader, CallsHeader} {
+			text := string(WriteHeader("some/probes.h.tmp", providers, form))
+			expect.Equal(t, text, string(WriteHeader("other/probes.h.tmp", providers, form)), "%s: in another directory", path)
 			expect.Contains(t, text, "\n#define _PROBES_H_TMP\n", "%s: no guard", path)
 			for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
 				checkLine(t, path, strings.TrimSuffix(line, "\n"), providers)
@@ -80,8 +79,8 @@ func checkLine(t *testing.T, path, line string, providers []*provider.Provider) 
 // Headers of one name with different probes take effect both; one that is read twice once.
 func TestGuards(t *testing.T) {
 	own := regexp.MustCompile(`#ifndef (_sdtp_header_\w+)`)
-	a := own.FindSubmatch(Write("probes.h", read(t, "../testdata/database.d"), Notes))
-	b := own.FindSubmatch(Write("probes.h", read(t, "../testdata/toolkit.d"), Notes))
+	a := own.FindSubmatch(WriteHeader("probes.h", read(t, "../testdata/database.d"), NotesHeader))
+	b := own.FindSubmatch(WriteHeader("probes.h", read(t, "../testdata/toolkit.d"), NotesHeader))
 	if a == nil || b == nil || bytes.Equal(a[1], b[1]) {
 		t.Errorf("%s, %s", a, b)
 	}
@@ -121,12 +120,12 @@ func FuzzWrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, form := range []Form{Notes, Shared, Stubs} {
-			if len(provider.Check(file.Providers, form == Stubs)) > 0 {
+		for _, form := range []HeaderForm{NotesHeader, SharedHeader, StubsHeader} {
+			if len(provider.Check(file.Providers, form == StubsHeader)) > 0 {
 				continue
 			}
-			data := Write(name, file.Providers, form)
-			if clean := filepath.Base(name) == name && name != "." && name != ".."; clean && !bytes.Equal(data, Write("directory/"+name, file.Providers, form)) {
+			data := WriteHeader(name, file.Providers, form)
+			if clean := filepath.Base(name) == name && name != "." && name != ".."; clean && !bytes.Equal(data, WriteHeader("directory/"+name, file.Providers, form)) {
 				t.Fatal("other bytes in another directory")
 			}
 			checkHeader(t, string(data), file.Providers)
@@ -139,16 +138,16 @@ func checkHeader(t *testing.T, text string, providers []*provider.Provider) {
 	t.Helper()
 	groups := 0
 	defined := map[string]int{}
-	for s := token.New("x.h", text); ; {
+	for s := provider.NewScanner("x.h", text); ; {
 		tok, ok := s.Next()
 		if !ok {
 			break
 		}
 		words := strings.Fields(tok.Text)
 		switch {
-		case tok.Kind == token.Bad:
+		case tok.Kind == provider.BadToken:
 			t.Fatalf("%v: %s", tok.Pos, tok.Text)
-		case tok.Kind != token.Directive:
+		case tok.Kind != provider.DirectiveToken:
 		case words[0] == "define":
 			name, _, _ := strings.Cut(words[1], "(")
 			defined[name]++
