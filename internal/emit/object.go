@@ -9,7 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Object is an Assembler that makes an object, by an edit of an empty one.
+// Object is an assembler that makes an object, by an edit of an empty one.
 type Object struct {
 	e        *elfreloc.Edit
 	m        arch.Machine // nil where there is nothing but data without addresses
