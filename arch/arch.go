@@ -219,7 +219,7 @@ type Machine interface {
 
 	// Disabled finds the disabled site whose record is at offset record, and
 	// reports whether the bytes are a disabled form of the kind at all, whatever
-	// Env it was made for. A marked NOP is recognised as a disabled call.
+	// Context it was made for. A marked NOP is recognised as a disabled call.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump

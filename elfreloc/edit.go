@@ -9,14 +9,14 @@ import (
 )
 
 // Edit collects changes to an object. Nothing is written, and the object does
-// not change: Save turns them into the extents of a new file.
+// not change: Output turns them into the extents of a new file.
 //
 // Symbols and sections keep their indexes for the life of an Edit, and new ones
-// get the indexes behind the last. Save alone renumbers symbols, because a
+// get the indexes behind the last. Output alone renumbers symbols, because a
 // symbol table wants its local symbols first (gABI, "Symbol Table", sh_info).
 //
 // Slices that an Edit is given belong to it, and are not to be modified until what
-// Save returns was written.
+// Output returns was written.
 type Edit struct {
 	o       *Object
 	symbols *Symbols
@@ -44,8 +44,8 @@ type Patch struct {
 }
 
 type relocEdit struct {
-	set     []relocationEntry // sorted by Save
-	deleted []int             // sorted by Save
+	set     []relocationEntry // sorted by Output
+	deleted []int             // sorted by Output
 	added   []Relocation
 }
 
@@ -67,7 +67,7 @@ type NewSection struct {
 	Flags      elf.SectionFlag // without SHF_GROUP
 	Align      uint64          // bytes, a power of two; 0 and 1 both mean none
 	Entsize    uint64          // bytes; 0 if the section is not a table
-	Data       []byte          // may still be filled in, but not resized, until Save
+	Data       []byte          // may still be filled in, but not resized, until Output
 	Relocs     bool            // whether a relocation section goes with it
 	Rela       bool            // whether that is SHT_RELA, and not SHT_REL
 	RelocCount int             // how many relocations to make room for
@@ -113,7 +113,7 @@ func (e *Edit) Changed() bool {
 }
 
 // Patch replaces bytes of a section. It panics if a patch changes their length. Two
-// patches of the same byte are an error of Save. The slice is the Edit's from now on.
+// patches of the same byte are an error of Output. The slice is the Edit's from now on.
 func (e *Edit) Patch(sec int, patches ...Patch) {
 	for i := range patches {
 		if len(patches[i].Old) != len(patches[i].New) {
@@ -127,8 +127,8 @@ func (e *Edit) Patch(sec int, patches ...Patch) {
 	}
 }
 
-// sortPatches returns a section's patches in order, and refuses those that overlap.
-func (e *Edit) sortPatches(sec int) ([]Patch, error) {
+// disjointPatches returns a section's patches in order, and refuses those that overlap.
+func (e *Edit) disjointPatches(sec int) ([]Patch, error) {
 	ps := e.patches[sec]
 	slices.SortFunc(ps, func(a, b Patch) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), bytes.Compare(a.New, b.New))

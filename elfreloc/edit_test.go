@@ -27,7 +27,7 @@ func TestPatchesThatOverlapAreAnError(t *testing.T) {
 	e := expect.Value(objects.Open(t, data).Edit())(t)
 	e.Patch(imageText, elfreloc.Patch{Offset: 6, Old: []byte{0, 0}, New: []byte{1, 1}})
 	e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: make([]byte, 4), New: make([]byte, 4)})
-	_, err := e.Save()
+	_, err := e.Output()
 	wantFault(t, err, "a.o: .text+0x6: two changes to the same bytes: 2 bytes here and 4 bytes at 0x3")
 }
 
@@ -37,7 +37,7 @@ func TestPatchesWantTheOldBytes(t *testing.T) {
 	data := twoAndFour().bytes()
 	e := expect.Value(objects.Open(t, data).Edit())(t)
 	e.Patch(imageText, elfreloc.Patch{Offset: 8, Old: []byte{0, 0x55}, New: []byte{1, 1}})
-	_, err := e.Save()
+	_, err := e.Output()
 	wantFault(t, err, "a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read")
 }
 

@@ -75,7 +75,7 @@ func ExampleEdit() {
 		s.Name = "stopped"
 		e.SetSymbol(uint32(i), s)
 	}
-	out, err := e.Save()
+	out, err := e.Output()
 	if err != nil {
 		log.Fatal(err)
 	}

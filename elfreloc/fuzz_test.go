@@ -56,9 +56,9 @@ func readAndExtend(t *testing.T, data []byte) *extended {
 	}
 	e := expect.Value(o.Edit())(t, "the parts can be read, and an edit fails")
 	addRecords(t, e)
-	out, err := e.Save()
+	out, err := e.Output()
 	if (out != nil) == (err != nil) {
-		t.Fatalf("Save returns %v and error %v", out, err)
+		t.Fatalf("Output returns %v and error %v", out, err)
 	}
 	if err != nil {
 		wantLocated(t, err)

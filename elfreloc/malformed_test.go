@@ -189,7 +189,7 @@ func TestProgramHeadersAreNotRewritten(t *testing.T) {
 	b := sound().bytes()
 	b[56] = 1 // e_phnum
 	e := expect.Value(objects.Open(t, b).Edit())(t)
-	_, err := e.Save()
+	_, err := e.Output()
 	wantFault(t, err, "a.o: a relocatable object with program headers")
 }
 

@@ -336,7 +336,7 @@ func wantSaveError(t *testing.T, m *image, want string) {
 	t.Helper()
 	e := expect.Value(objects.Open(t, m.bytes()).Edit())(t)
 	e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
-	if out, err := e.Save(); err == nil || err.Error() != want || out != nil {
+	if out, err := e.Output(); err == nil || err.Error() != want || out != nil {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -10,7 +10,7 @@
 // shortens would kill this one with SIGBUS.
 //
 // Begin with Open. Object.Symbols and Object.EachRelocation read what it opens;
-// Object.Edit collects changes, Edit.Save lays the new file out as an Output, and
+// Object.Edit collects changes, Edit.Output lays the new file out as an Output, and
 // Output.Write writes that. The formats are those of the System V gABI, chapter 4.
 //
 // What is wrong with a file, or with reading it, is an *Error. Sections, symbols

@@ -20,13 +20,13 @@ type saver struct {
 	out      Output
 }
 
-// Save lays the new file out. It reads the tables that change, and leaves the
+// Output lays the new file out. It reads the tables that change, and leaves the
 // rest to the writer of the extents. It is called once, and the Edit is of no use
 // afterwards. Errors are of type *Error: an object with program headers, or without
 // sections; changes that overlap; relocations that do not use the symbol table; symbols that
 // have to move although some section of unknown type names them by index; sizes that the
 // format cannot hold.
-func (e *Edit) Save() (*Output, error) {
+func (e *Edit) Output() (*Output, error) {
 	if e.o.phnum != 0 {
 		return nil, e.o.errorf("a relocatable object with program headers")
 	}
@@ -124,7 +124,7 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 // the patch was planned, and appends what is appended to it.
 func (s *saver) writePatches() error {
 	for i := range s.o.Sections {
-		patches, err := s.e.sortPatches(i)
+		patches, err := s.e.disjointPatches(i)
 		if err != nil {
 			return err
 		}

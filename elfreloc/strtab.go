@@ -140,7 +140,7 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 	for i, off := range starts {
 		ends[i] = off + uint32(len(e.symbols.nameAt(off)))
 	}
-	use := func(off uint32) {
+	countUser := func(off uint32) {
 		i, found := slices.BinarySearch(starts, off)
 		if !found {
 			i--
@@ -150,11 +150,11 @@ func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 		}
 	}
 	for i := range e.symbols.Len() {
-		use(e.symbols.nameOffset(i))
+		countUser(e.symbols.nameOffset(i))
 	}
 	if table == e.o.shstrndx {
 		for i := range e.o.Sections {
-			use(e.o.Sections[i].nameOff)
+			countUser(e.o.Sections[i].nameOff)
 		}
 	}
 	for i, off := range starts {

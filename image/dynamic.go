@@ -100,8 +100,8 @@ func (l *Linked) readRelocs() error {
 	if err != nil {
 		return err
 	}
-	r.relative.sort()
-	r.symbolic.sort()
+	r.relative.sortByOffset()
+	r.symbolic.sortByOffset()
 	l.relocs = r
 	return nil
 }

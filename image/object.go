@@ -77,16 +77,16 @@ func (b *Object) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 func (b *Object) Word(a Addr) (Ref, error) {
-	return b.follow(a, fieldWord, uint64(b.o.Encoding.Word()), b.o.Encoding.GetWord, Addr{})
+	return b.readField(a, fieldWord, uint64(b.o.Encoding.Word()), b.o.Encoding.GetWord, Addr{})
 }
 
 func (b *Object) Distance(a Addr) (Ref, error) {
-	return b.follow(a, fieldDistance, 4, distanceIn(b), a)
+	return b.readField(a, fieldDistance, 4, distanceIn(b), a)
 }
 
-// follow returns what a field of a kind and size refers to. get reads the number in the field. Without a
+// readField returns what a field of a kind and size refers to. get reads the number in the field. Without a
 // relocation that is the distance from a place, because the assembler knew it.
-func (b *Object) follow(a Addr, want fieldKind, size uint64, get func([]byte) uint64, from Addr) (Ref, error) {
+func (b *Object) readField(a Addr, want fieldKind, size uint64, get func([]byte) uint64, from Addr) (Ref, error) {
 	r, ok, err := b.relocation(a, want)
 	if err != nil {
 		return Ref{}, err
@@ -166,7 +166,7 @@ func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
 			return nil, err
 		}
 	}
-	relocs.sort()
+	relocs.sortByOffset()
 	b.relocs[section] = relocs
 	return relocs, nil
 }
@@ -174,7 +174,7 @@ func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
 // relocTable is sorted by offset. Most tools write it so, or nearly so.
 type relocTable []elfreloc.Relocation
 
-func (t relocTable) sort() {
+func (t relocTable) sortByOffset() {
 	byOffset := func(a, b elfreloc.Relocation) int { return cmp.Compare(a.Offset, b.Offset) }
 	if !slices.IsSortedFunc(t, byOffset) {
 		slices.SortStableFunc(t, byOffset)

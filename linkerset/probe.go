@@ -64,7 +64,7 @@ func (p *Probes) Lookup(ref image.Ref) (Probe, error) {
 	}
 	probe := ProbeFromID(probeID(name, p.prefix))
 	if !ref.Undefined {
-		if err := p.follow(ref.Addr, &probe); err != nil {
+		if err := p.readStruct(ref.Addr, &probe); err != nil {
 			return Probe{}, err
 		}
 	}

@@ -44,10 +44,10 @@ const maxString = 4096
 // providerPrefix begins the names of provider objects. The provider's name follows (SDT_PROVIDER_DEFINE).
 const providerPrefix = "sdt_provider_"
 
-// follow fills in what a struct sdt_probe says. An object that is none, or that
+// readStruct fills in what a struct sdt_probe says. An object that is none, or that
 // has no contents, says nothing. Of a provider that another file defines the name of
 // its symbol tells enough.
-func (p *Probes) follow(at image.Addr, probe *Probe) error {
+func (p *Probes) readStruct(at image.Addr, probe *Probe) error {
 	provider, shift, ok := p.provider(at)
 	name, hasName := strings.CutPrefix(provider.Symbol, providerPrefix)
 	if !ok || provider.Undefined && (!hasName || name == "") {

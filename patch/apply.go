@@ -22,7 +22,7 @@ type applier struct {
 	thunk  uint32      // symbol of the return thunk, 0 until it is needed
 	helper uint32      // symbol of the helper or of its section, 0 until it is needed
 
-	anchors map[stubIn]linkerset.SymbolRef // a record of each stub in each section, for loads
+	anchors map[stubInSection]linkerset.SymbolRef // a record of each stub in each section, for loads
 
 	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
@@ -50,7 +50,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a := &applier{
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
-		anchors: map[stubIn]linkerset.SymbolRef{}, tests: map[string]uint32{},
+		anchors: map[stubInSection]linkerset.SymbolRef{}, tests: map[string]uint32{},
 	}
 	if err := p.semaphores.add(e); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error {
 	c := &s.Change
 	if c.Site.Register {
-		a.anchors[stubIn{s.Relocs.Target, s.Stub}] = anchor
+		a.anchors[stubInSection{s.Relocs.Target, s.Stub}] = anchor
 	}
 	if s.SharesRelocation {
 		return nil
@@ -247,8 +247,8 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 	return a.e.AddRelocation(s.Relocs.Target, a.noneRelocation(s.Reference, anchor))
 }
 
-// stubIn is a section that reaches a stub.
-type stubIn struct {
+// stubInSection is a section that reaches a stub.
+type stubInSection struct {
 	section int
 	stub    *Stub
 }
@@ -262,7 +262,7 @@ func (a *applier) neutraliseLoads() {
 			a.e.Patch(l.Relocs.Target, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
 		}
 		if l.OwnsRelocation {
-			a.neutralise(l.Reference, l.Index, a.anchors[stubIn{l.Relocs.Target, l.Stub}])
+			a.neutralise(l.Reference, l.Index, a.anchors[stubInSection{l.Relocs.Target, l.Stub}])
 		}
 	}
 }

@@ -19,8 +19,8 @@ type ProbeSource interface {
 	Probe(id string) (probe linkerset.Probe, ok bool, err error)
 }
 
-// probeInfo is what is known of the probes of an object's stubs and guards.
-type probeInfo struct {
+// probeDescriber describes the probes of an object's stubs and guards.
+type probeDescriber struct {
 	plan     *Plan
 	objects  *ProbeObjects
 	defined  *linkerset.Probes                  // what probe objects say that this object defines
@@ -28,11 +28,11 @@ type probeInfo struct {
 	fault    error                              // of debug information
 }
 
-// probeInfo returns what is known of the probes of the object. It is made once for a plan:
+// probeDescriber returns the describer of the object's probes. It is made once for a plan:
 // semaphores, notes and OmittedArgs need it. The machine must not be nil.
-func (p *Plan) probeInfo() (*probeInfo, error) {
-	if p.info != nil {
-		return p.info, nil
+func (p *Plan) probeDescriber() (*probeDescriber, error) {
+	if p.describer != nil {
+		return p.describer, nil
 	}
 	im, err := p.Scan.Image()
 	if err != nil {
@@ -42,19 +42,19 @@ func (p *Plan) probeInfo() (*probeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.info = &probeInfo{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
-	return p.info, nil
+	p.describer = &probeDescriber{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
+	return p.describer, nil
 }
 
 // probe returns what is known of a probe: by this object, else by other files, else by its
 // ID.
-func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
-	if ref, ok := k.objects.defined[k.plan.Options.ProbePrefix+id]; ok {
-		return k.defined.Lookup(ref)
+func (d *probeDescriber) probe(id string) (linkerset.Probe, error) {
+	if ref, ok := d.objects.defined[d.plan.Options.ProbePrefix+id]; ok {
+		return d.defined.Lookup(ref)
 	}
-	if k.plan.Options.ProbeSource != nil {
-		if probe, ok, err := k.plan.Options.ProbeSource.Probe(id); err != nil {
-			return linkerset.Probe{}, &elfreloc.Error{File: k.plan.Scan.Object.Name, Err: err}
+	if d.plan.Options.ProbeSource != nil {
+		if probe, ok, err := d.plan.Options.ProbeSource.Probe(id); err != nil {
+			return linkerset.Probe{}, &elfreloc.Error{File: d.plan.Scan.Object.Name, Err: err}
 		} else if ok {
 			return probe, nil
 		}
@@ -64,30 +64,30 @@ func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
 
 // prototypes returns the parameters of stubs that debug information declares, by the
 // stub's name. With a fault they are those that were read before it.
-func (k *probeInfo) prototypes() (declared map[string][][]debuginfo.Parameter, fault error) {
-	if k.declared != nil {
-		return k.declared, k.fault
+func (d *probeDescriber) prototypes() (declared map[string][][]debuginfo.Parameter, fault error) {
+	if d.declared != nil {
+		return d.declared, d.fault
 	}
 	names := map[string]bool{}
-	for _, stub := range k.plan.Scan.Stubs {
+	for _, stub := range d.plan.Scan.Stubs {
 		names[stub.Name] = true
 	}
 	var table *debuginfo.Lines
-	if table, k.fault = debuginfo.NewLines(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
-		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
+	if table, d.fault = debuginfo.NewLines(d.plan.Scan.Object, d.plan.Scan.Machine); d.fault == nil {
+		d.declared, d.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
 	}
-	if k.declared == nil {
-		k.declared = map[string][][]debuginfo.Parameter{}
+	if d.declared == nil {
+		d.declared = map[string][][]debuginfo.Parameter{}
 	}
-	return k.declared, k.fault
+	return d.declared, d.fault
 }
 
 // arguments finds the types of the arguments of a stub's probe: what the program says of it, else
 // the declaration of the stub as the compiler has seen it. unsizedTypes names
 // the declared types of size 0. If nothing declares the arguments, any register may hold one: then
 // they are not complete.
-func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []notes.ArgType, unsizedTypes []string, complete bool) {
-	m := k.plan.Scan.Machine
+func (d *probeDescriber) arguments(s *Stub, probe linkerset.Probe) (types []notes.ArgType, unsizedTypes []string, complete bool) {
+	m := d.plan.Scan.Machine
 	if len(probe.Args) > 0 {
 		for i, a := range probe.Args {
 			if a.Index != i {
@@ -97,7 +97,7 @@ func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []notes.Arg
 		}
 		return types, nil, true
 	}
-	declared, _ := k.prototypes() // its fault is a warning of the notes
+	declared, _ := d.prototypes() // its fault is a warning of the notes
 	if prototypes, ok := declared[s.Name]; ok {
 		for _, p := range prototypes[0] { // units may disagree
 			types, unsizedTypes = append(types, notes.ArgType{Size: p.Size, Signed: p.Signed}), append(unsizedTypes, p.Other)
@@ -109,12 +109,12 @@ func (k *probeInfo) arguments(s *Stub, probe linkerset.Probe) (types []notes.Arg
 
 // omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose
 // place no note can describe, and those behind it.
-func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
-	probe, err := k.probe(s.ID)
+func (d *probeDescriber) omittedArgs(s *Stub) (string, error) {
+	probe, err := d.probe(s.ID)
 	if err != nil || len(probe.Args) > 0 { // each is a word
 		return "", err
 	}
-	types, unsizedTypes, complete := k.arguments(s, probe)
+	types, unsizedTypes, complete := d.arguments(s, probe)
 	if !complete {
 		return "", nil
 	}
@@ -122,7 +122,7 @@ func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
 	for i, t := range types {
 		sizes[i] = t.Size
 	}
-	i := len(k.plan.Scan.Machine.Traits().Operands(arch.Call, k.plan.Scan.Object.ABI().Data, sizes))
+	i := len(d.plan.Scan.Machine.Traits().Operands(arch.Call, d.plan.Scan.Object.ABI().Data, sizes))
 	if i == len(sizes) {
 		return "", nil
 	}
@@ -149,7 +149,7 @@ func (p *Plan) OmittedArgs() (map[*Stub]string, error) {
 	if len(p.Sites) == 0 || p.Scan.Machine == nil {
 		return out, nil
 	}
-	info, err := p.probeInfo()
+	describer, err := p.probeDescriber()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (p *Plan) OmittedArgs() (map[*Stub]string, error) {
 		if _, done := out[s]; done || s.Kind != arch.Probe {
 			continue
 		}
-		text, err := info.omittedArgs(s)
+		text, err := describer.omittedArgs(s)
 		if err != nil {
 			return nil, err
 		}

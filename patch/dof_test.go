@@ -195,7 +195,7 @@ func FuzzDOF(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := plan.Save()
+		out, err := plan.Output()
 		if err != nil || out == nil {
 			return
 		}
@@ -220,7 +220,7 @@ func FuzzDOF(f *testing.F) {
 				t.Errorf("%+v, and %+v before", a, b)
 			}
 		}
-		if out, err := plan.Save(); out != nil || err != nil {
+		if out, err := plan.Output(); out != nil || err != nil {
 			t.Errorf("converted twice: %v, %v", out != nil, err)
 		}
 	})

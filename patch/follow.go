@@ -43,7 +43,7 @@ func (p *planner) addCall(ref *Reference) error {
 
 // addLoad plans the sites that a load of a stub's address leads to, in the text of its section.
 func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) error {
-	load, err := p.follow(follower, ref)
+	load, err := p.followLoad(follower, ref)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) e
 	return nil
 }
 
-// follow returns the sites that a load leads to. All loads of a section are followed at once.
-func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
+// followLoad returns the sites that a load leads to. All loads of a section are followed at once.
+func (p *planner) followLoad(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
 	if p.flow == nil {
 		code, err := p.Scan.code()
 		if err != nil {

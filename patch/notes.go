@@ -15,9 +15,9 @@ import (
 
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
-	p        *Plan
-	info     *probeInfo
-	sections *notes.Writer
+	p         *Plan
+	describer *probeDescriber
+	sections  *notes.Writer
 
 	described map[describedCall]description
 	warned    bool               // of what debug information says
@@ -26,12 +26,12 @@ type noteWriter struct {
 
 // newNoteWriter writes into an edit of the plan's object.
 func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
-	info, err := p.probeInfo()
+	describer, err := p.probeDescriber()
 	if err != nil {
 		return nil, err
 	}
 	return &noteWriter{
-		p: p, info: info, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine),
+		p: p, describer: describer, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine),
 	}, nil
 }
 
@@ -95,7 +95,7 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 	key := describedCall{s.Stub, s.Change.Site.Form}
 	d, ok := w.described[key]
 	if !ok {
-		probe, err := w.info.probe(s.Stub.ID)
+		probe, err := w.describer.probe(s.Stub.ID)
 		if err != nil {
 			return d, err
 		}
@@ -105,10 +105,10 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 				"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
 		}
 		if key.form != arch.Nop {
-			types, _, isComplete := w.info.arguments(s.Stub, probe)
-			if len(probe.Args) == 0 && w.info.fault != nil && !w.warned {
+			types, _, isComplete := w.describer.arguments(s.Stub, probe)
+			if len(probe.Args) == 0 && w.describer.fault != nil && !w.warned {
 				// Faults of debug information do not keep an object from being converted.
-				w.p.Warnings, w.warned = append(w.p.Warnings, w.info.fault), true
+				w.p.Warnings, w.warned = append(w.p.Warnings, w.describer.fault), true
 			}
 			d.operands = notes.Operands(w.p.Scan.Machine, key.form, w.p.Scan.Object.ABI().Data, types)
 			if d.isComplete = isComplete || probe.FromStruct && len(probe.Args) == 0; isComplete {

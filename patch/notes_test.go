@@ -169,7 +169,7 @@ func TestNopsWithoutOperandsAreRefused(t *testing.T) {
 	if len(plan.Sites) != 0 || len(plan.Refused) != 3 {
 		t.Errorf("%d sites, %d refusals", len(plan.Sites), len(plan.Refused))
 	}
-	if out, err := plan.Save(); err == nil || out != nil {
+	if out, err := plan.Output(); err == nil || out != nil {
 		t.Errorf("got %v, %v", out, err)
 	}
 }

@@ -160,8 +160,8 @@ func HasKernelSections(o *elfreloc.Object) bool {
 	})
 }
 
-// For returns the options for an object of a target, completed. They leave nothing to choose.
-func (opts Options) For(t Target) Options {
+// ForTarget returns the options for an object of a target, completed. They leave nothing to choose.
+func (opts Options) ForTarget(t Target) Options {
 	opts = opts.Complete()
 	if !opts.FixedLayout && t == FreeBSD {
 		opts.Layout.Format = linkerset.FreeBSD
@@ -180,5 +180,5 @@ func (opts Options) ForObject(o *elfreloc.Object) Options {
 	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes {
 		return opts
 	}
-	return opts.For(TargetOf(o))
+	return opts.ForTarget(TargetOf(o))
 }

@@ -30,8 +30,8 @@ type Plan struct {
 	loadsThroughRegister bool              // a site goes to the helper that loads a semaphore through a register
 	disabledByDTrace     bool              // dtrace -G has disabled sites, which are not among Sites
 
-	info    *probeInfo    // once probeInfo has made it
-	objects *ProbeObjects // once probeObjects has found them
+	describer *probeDescriber // once Plan.probeDescriber has made it
+	objects   *ProbeObjects   // once probeObjects has found them
 }
 
 // planner makes a plan.
@@ -172,13 +172,13 @@ func (p *Plan) RelocName(typ uint32) string {
 // the error then joins one for each of them, which wrap an *arch.Refusal. All errors
 // are of type *elfreloc.Error.
 //
-// It is Examine and then Plan.Save, for callers that need neither the plan nor its Warnings.
+// It is Examine and then Plan.Output, for callers that need neither the plan nor its Warnings.
 func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 	plan, err := Examine(o, opts)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Save()
+	return plan.Output()
 }
 
 // Examine finds the sites of a relocatable object and plans their disabled forms.
@@ -208,11 +208,11 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	return plan, nil
 }
 
-// Save carries a plan out: the result is what is to be written in place of the
+// Output carries a plan out: the result is what is to be written in place of the
 // object, or nil when the object is right as it is. It changes neither the object
 // nor the plan, but for its Warnings. Where the plan has refusals, they are its error,
 // joined.
-func (p *Plan) Save() (*elfreloc.Output, error) {
+func (p *Plan) Output() (*elfreloc.Output, error) {
 	if err := errors.Join(p.Errors()...); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (p *Plan) Save() (*elfreloc.Output, error) {
 	if err := p.Apply(e); err != nil || !e.Changed() {
 		return nil, err
 	}
-	out, err := e.Save()
+	out, err := e.Output()
 	if err == nil {
 		err = p.addWarnings(out)
 	}

@@ -101,7 +101,7 @@ func TestZeroOptionsAreTheDefaults(t *testing.T) {
 		expect.OK(t, out.Write(&converted, bytes.NewReader(data)))
 		return converted.Bytes()
 	}
-	want := convert(patch.Options{}.For(patch.LinuxProgram))
+	want := convert(patch.Options{}.ForTarget(patch.LinuxProgram))
 	if !bytes.Equal(convert(patch.Options{}), want) {
 		t.Error("zero options make another object")
 	}
@@ -123,7 +123,7 @@ func convertFrom(in *failing.File, opts patch.Options) (result []byte, warnings 
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := plan.Save()
+	out, err := plan.Output()
 	if err != nil || out == nil {
 		return nil, 0, err
 	}

@@ -53,12 +53,12 @@ type semaphore struct {
 
 // objectSemaphores are the semaphores of an object.
 type objectSemaphores struct {
-	plan   *Plan
-	info   *probeInfo
-	guards map[string]string // by the id of a probe, the id of the guard that it shares
-	list   []*semaphore      // in the order in which they are met
-	byID   map[string]*semaphore
-	byName map[string]*semaphore
+	plan      *Plan
+	describer *probeDescriber
+	guards    map[string]string // by the id of a probe, the id of the guard that it shares
+	list      []*semaphore      // in the order in which they are met
+	byID      map[string]*semaphore
+	byName    map[string]*semaphore
 }
 
 // planSemaphores plans the semaphores of the object, if there are to be any.
@@ -67,7 +67,7 @@ func (p *Plan) planSemaphores() error {
 	if p.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
 		return nil
 	}
-	info, err := p.probeInfo()
+	describer, err := p.probeDescriber()
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (p *Plan) planSemaphores() error {
 	if err != nil {
 		return err
 	}
-	p.semaphores = &objectSemaphores{plan: p, info: info, guards: guards, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
+	p.semaphores = &objectSemaphores{plan: p, describer: describer, guards: guards, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
 	return p.semaphores.find()
 }
 
@@ -111,7 +111,7 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if guard := p.guards[id]; guard != "" {
 		semaphoreID = guard
 	}
-	probe, err := p.info.probe(semaphoreID)
+	probe, err := p.describer.probe(semaphoreID)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (p *objectSemaphores) isOurs(i uint32) bool {
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && notes.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 
-// loadableBytes returns how many bytes of a semaphore a test may load (arch.Env.SemaphoreBytes): four if this object or a guard
+// loadableBytes returns how many bytes of a semaphore a test may load (arch.Context.SemaphoreBytes): four if this object or a guard
 // in it defines the semaphore, because two bytes of zero follow; two otherwise.
 func (p *objectSemaphores) loadableBytes(id string, kind arch.Kind) int {
 	if p == nil {

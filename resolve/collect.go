@@ -114,8 +114,8 @@ func rank(s elfreloc.Symbol) uint8 {
 	return r
 }
 
-// sort sorts by code range, start, rank, name and index.
-func (c *collector) sort() {
+// sortEntries sorts by code range, start, rank, name and index.
+func (c *collector) sortEntries() {
 	slices.SortFunc(c.entries, func(a, b entry) int {
 		if order := compareStarts(a, b); order != 0 {
 			return order

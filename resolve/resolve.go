@@ -131,12 +131,12 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 		s := makeSpans(code, frameEntries(code, frames))
 		return &s
 	})
-	for _, use := range []func() error{
+	for _, tryNames := range []func() error{
 		func() error { return t.useSymtab(o, code) },
 		func() error { t.useDebugFile(o, code, &opts); return nil },
 		func() error { return t.useDynsym(o, code, &opts) },
 	} {
-		if err := use(); err != nil || t.symbolSpans.len() > 0 {
+		if err := tryNames(); err != nil || t.symbolSpans.len() > 0 {
 			return t, err
 		}
 	}
@@ -210,7 +210,7 @@ func (t *Table) setSymbols(o *elfreloc.Object, syms *elfreloc.Symbols, from Sour
 		return err
 	}
 	t.from, t.symbols, t.files = from, syms, c.files
-	c.sort()
+	c.sortEntries()
 	t.symbolSpans = makeSpans(code, c.entries)
 	return nil
 }

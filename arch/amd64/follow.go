@@ -165,7 +165,7 @@ func (f *flow) followFunction(start, end uint64, functionLoads []load, relocs []
 		}
 		refusal := why
 		if refusal == "" {
-			sites, refusal = fn.follow(loads)
+			sites, refusal = fn.followLoads(loads)
 		}
 		for _, l := range loads {
 			if refusal != "" {

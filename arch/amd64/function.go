@@ -84,9 +84,9 @@ type analysis struct {
 	written uint16
 }
 
-// follow finds the calls that loads of one stub reach. why tells what keeps them from being
+// followLoads finds the calls that loads of one stub reach. why tells what keeps them from being
 // disabled.
-func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
+func (fn *function) followLoads(loads []load) (sites []arch.Site, why string) {
 	a := &analysis{function: fn, loads: map[uint64]*load{}, before: make([]state, len(fn.insts)), unfollowed: state{isReachable: true}}
 	for i := range loads {
 		a.loads[loads[i].Offset] = &loads[i]

@@ -83,8 +83,8 @@ type checkFlags struct {
 	format           string
 }
 
-func (f *checkFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *checkFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	f.format = check.DefaultFormat
 	s.bind("require", &f.require)
 	s.bind("require-notes", &f.requireNotes)

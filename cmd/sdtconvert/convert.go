@@ -42,8 +42,8 @@ type convertFlags struct {
 	jobs                  int
 }
 
-func (f *convertFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *convertFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	f.jobs = defaultJobs()
 	s.bind("output", &f.output)
 	s.bind("output-dir", &f.outputDir)

@@ -15,8 +15,8 @@ import (
 
 // invocation is one run of a command, with the values of its flags.
 type invocation interface {
-	// define defines the command's flags, which have their defaults then.
-	define(s *flagSet)
+	// bindFlags declares the command's flags and gives them their defaults.
+	bindFlags(s *flagSet)
 	// run runs the command with the arguments that are no flags. failed reports errors that it has printed; err is
 	// one that it has not.
 	run(p *program, args []string) (failed bool, err error)
@@ -25,7 +25,7 @@ type invocation interface {
 // flagless is a command without flags, or one that parses them itself.
 type flagless func(p *program, args []string) (failed bool, err error)
 
-func (flagless) define(*flagSet) {}
+func (flagless) bindFlags(*flagSet) {}
 
 func (f flagless) run(p *program, args []string) (failed bool, err error) { return f(p, args) }
 
@@ -43,14 +43,14 @@ func newFlagSet(c *command, run invocation) *flagSet {
 	s.SetOutput(io.Discard)
 	s.Usage = func() {}
 	s.SetInterspersed(c.wrapped == "")
-	run.define(s)
+	run.bindFlags(s)
 	return s
 }
 
 // bind has a flag of a name set what p points to, if the command has such a flag.
 func (s *flagSet) bind(name string, p any) {
 	if i := slices.IndexFunc(s.declared, func(o *option) bool { return o.name == name }); i >= 0 {
-		s.declared[i].define(s.FlagSet, p)
+		s.declared[i].bindTo(s.FlagSet, p)
 	}
 }
 
@@ -66,7 +66,7 @@ type conversionFlags struct {
 	stapsdt, noStapsdt      bool
 }
 
-func (f *conversionFlags) define(s *flagSet) {
+func (f *conversionFlags) bindFlags(s *flagSet) {
 	f.set, f.layout, f.semaphores = s, linkerset.Pairs.String(), patch.Tested.String()
 	f.patch.Names, f.patch.ProbePrefix = patch.DefaultNames(), "sdt_"
 	s.bind("prefix", &f.patch.Names.Prefixes)
@@ -191,8 +191,8 @@ type wrapperFlags struct {
 	jobs    int
 }
 
-func (f *wrapperFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *wrapperFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	f.jobs = defaultJobs()
 	s.bind("verbose", &f.verbose)
 	s.bind("jobs", &f.jobs)

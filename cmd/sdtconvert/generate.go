@@ -20,8 +20,8 @@ type generatedFlags struct {
 	asm    bool
 }
 
-func (f *generatedFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *generatedFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	s.bind("output", &f.output)
 	s.bind("asm", &f.asm)
 }

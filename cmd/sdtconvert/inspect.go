@@ -39,8 +39,8 @@ type inspectFlags struct {
 	jobs int
 }
 
-func (f *inspectFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *inspectFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	f.jobs = defaultJobs()
 	s.bind("json", &f.json)
 	s.bind("jobs", &f.jobs)

@@ -138,8 +138,8 @@ type ldFlags struct {
 	inPlace, noStubs, noUndefined bool
 }
 
-func (f *ldFlags) define(s *flagSet) {
-	f.wrapperFlags.define(s)
+func (f *ldFlags) bindFlags(s *flagSet) {
+	f.wrapperFlags.bindFlags(s)
 	s.bind("linker", &f.linker)
 	s.bind("in-place", &f.inPlace)
 	s.bind("no-stubs", &f.noStubs)

@@ -76,7 +76,7 @@ func convertByLibrary(t *testing.T, path string, data []byte) (c conversion) {
 		var plan *patch.Plan
 		if plan, err = patch.Examine(o, patch.Options{}); err == nil {
 			var out *elfreloc.Output
-			if out, err = plan.Save(); err == nil && out != nil {
+			if out, err = plan.Output(); err == nil && out != nil {
 				var b bytes.Buffer
 				expect.OK(t, out.Write(&b, in))
 				c.output = b.Bytes()

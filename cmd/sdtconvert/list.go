@@ -95,8 +95,8 @@ type listFlags struct {
 	shown                locate.Options
 }
 
-func (f *listFlags) define(s *flagSet) {
-	f.conversionFlags.define(s)
+func (f *listFlags) bindFlags(s *flagSet) {
+	f.conversionFlags.bindFlags(s)
 	s.bind("verbose", &f.verbose)
 	s.bind("json", &f.json)
 	s.bind("names", &f.names)

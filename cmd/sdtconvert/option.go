@@ -56,9 +56,9 @@ const (
 	completeDirectory
 )
 
-// define defines the flag in a set. What p points to has the default and then the value: a bool, a
+// bindTo defines the flag in a set. What p points to has the default and then the value: a bool, a
 // string, a number, or strings for a flag that may be repeated.
-func (o *option) define(f *pflag.FlagSet, p any) {
+func (o *option) bindTo(f *pflag.FlagSet, p any) {
 	switch p := p.(type) {
 	case *bool:
 		f.BoolVarP(p, o.name, o.letter, *p, o.help)

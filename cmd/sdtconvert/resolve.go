@@ -53,7 +53,7 @@ type resolveFlags struct {
 	shown locate.Options
 }
 
-func (f *resolveFlags) define(s *flagSet) {
+func (f *resolveFlags) bindFlags(s *flagSet) {
 	f.set = s
 	s.bind("json", &f.json)
 	s.bind("pid", &f.pid)

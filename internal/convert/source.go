@@ -136,7 +136,7 @@ func (c *Converter) save(o *input.Object, plan *patch.Plan) (out *elfreloc.Outpu
 			c.program.Store(true)
 		}
 	}
-	out, err = plan.Save()
+	out, err = plan.Output()
 	warnings = plan.Warnings
 	if err != nil || out == nil {
 		return nil, warnings, err

@@ -168,7 +168,7 @@ func (t *Lines) checkAbbrevs(abbrevs []byte, off uint64) error {
 			}
 		}
 	}
-	t.sections.list[debugAbbrev].decoded += uint64(c.at)
+	t.sections.list[debugAbbrev].bytesRead += uint64(c.at)
 	if c.bad() {
 		return t.sections.fault(debugAbbrev, off, "abbreviations that make no sense, or tables of them that overlap: %v", c.fault())
 	}

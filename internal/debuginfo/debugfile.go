@@ -25,8 +25,8 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Roots are the directories that distributions install debug files to.
-var Roots = []string{"/usr/lib/debug"}
+// debugRoots are the directories that distributions install debug files to.
+var debugRoots = []string{"/usr/lib/debug"}
 
 // DebugFile is an open debug file. Its owner closes it.
 type DebugFile struct {
@@ -41,13 +41,13 @@ func (f *DebugFile) Close() error { return f.file.Close() }
 
 // OpenDebugFile opens the debug file of an image, which is nil when there is none. path
 // is where the image itself is; without it a .gnu_debuglink is of no use. nil
-// for roots means Roots.
+// for roots means debugRoots.
 //
 // An error says why files with the right names are not the image's. A caller may
 // show it and go on without.
 func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
 	if roots == nil {
-		roots = Roots
+		roots = debugRoots
 	}
 	id, err := BuildID(image)
 	if err != nil {

@@ -245,7 +245,7 @@ func (t *Lines) checkRanges(u *unit, offset any) error {
 	} else if kind := skipRanges(u, &c); kind >= uint8(len(rangeOperands)) {
 		return t.sections.fault(k, off, "a range of unknown kind %d", kind)
 	}
-	t.sections.list[k].decoded += uint64(c.at)
+	t.sections.list[k].bytesRead += uint64(c.at)
 	if c.bad() {
 		return t.sections.fault(k, off, "a list of ranges without an end, or many that overlap")
 	}

@@ -84,7 +84,7 @@ func (t *Lines) readProgram(u *unit) (*program, error) {
 	case length > t.sections.left(debugLine, 2):
 		return nil, t.sections.fault(debugLine, u.lines, "line tables overlap")
 	}
-	t.sections.list[debugLine].decoded += length
+	t.sections.list[debugLine].bytesRead += length
 	c.data = data[:uint64(c.at)+length]
 	p := &program{wide: wide, addrSize: u.addrSize, dir: u.dir, names: make(map[uint64]string)}
 	if err := p.readHeader(&c); err != nil {

@@ -54,7 +54,7 @@ type section struct {
 	data   []byte
 	err    error
 
-	decoded uint64 // bytes, some of them several times
+	bytesRead uint64 // bytes, some of them several times
 }
 
 func (s *sections) find(o *elfreloc.Object) {
@@ -124,7 +124,7 @@ func (s *sections) from(k int, off uint64) ([]byte, error) {
 func (s *sections) left(k int, times uint64) uint64 {
 	const least = 1 << 16
 	d := &s.list[k]
-	return times*uint64(len(d.data)) + least - d.decoded
+	return times*uint64(len(d.data)) + least - d.bytesRead
 }
 
 func (s *sections) load(d *section) ([]byte, error) {

@@ -87,22 +87,22 @@ type Fixup struct {
 
 // Types of sections (DOF_SECT_*).
 const (
-	SectStrtab   = 8
-	SectRelTab   = 10
-	SectURelHdr  = 12
-	SectProvider = 15
-	SectProbes   = 16
-	SectPrArgs   = 17
-	SectPrOffs   = 18
-	SectPrEnOffs = 26
+	sectStrtab   = 8
+	sectRelTab   = 10
+	sectURelHdr  = 12
+	sectProvider = 15
+	sectProbes   = 16
+	sectPrArgs   = 17
+	sectPrOffs   = 18
+	sectPrEnOffs = 26
 )
 
 // Sizes in bytes.
 const (
-	HeaderSize  = 64
-	SectionSize = 32
-	ProbeSize   = 48
-	RelocSize   = 24
+	headerSize        = 64
+	sectionHeaderSize = 32
+	probeSize         = 48
+	relocSize         = 24
 )
 
 // flagLoad is DOF_SECF_LOAD.
@@ -115,7 +115,7 @@ var dif = []byte{2, 8, 8}
 // Write writes a file. The error is about numbers that the format has no room for.
 func Write(f Format, providers []Provider) ([]byte, []Fixup, error) {
 	w := &writer{Format: f, strings: []byte{0}, version: 1}
-	w.section(SectStrtab, 1, 0, nil)
+	w.section(sectStrtab, 1, 0, nil)
 	for i := range providers {
 		w.provider(&providers[i])
 	}
@@ -194,25 +194,25 @@ func (w *writer) provider(p *Provider) {
 	for i := range p.Probes {
 		w.probe(t, &p.Probes[i])
 	}
-	probes := w.section(SectProbes, 8, ProbeSize, t.probes)
+	probes := w.section(sectProbes, 8, probeSize, t.probes)
 	start := w.sections[probes].offset
 	for i, symbol := range t.symbols {
-		w.fixups = append(w.fixups, Fixup{start + uint64(i*ProbeSize), symbol})
+		w.fixups = append(w.fixups, Fixup{start + uint64(i*probeSize), symbol})
 	}
-	args := w.section(SectPrArgs, 1, 1, t.args)
-	offsets := w.section(SectPrOffs, 4, 4, t.offsets)
+	args := w.section(sectPrArgs, 1, 1, t.args)
+	offsets := w.section(sectPrOffs, 4, 4, t.offsets)
 	enabled := uint32(0)
 	if len(t.enabled) > 0 {
-		enabled, w.version = w.section(SectPrEnOffs, 4, 4, t.enabled), 2
+		enabled, w.version = w.section(sectPrEnOffs, 4, 4, t.enabled), 2
 	}
 	const strtab = 0
 	record := w.u32(nil, strtab, probes, args, offsets, w.string(p.Name))
 	for _, a := range p.Attributes {
 		record = w.u32(record, uint32(a.Name)<<24|uint32(a.Data)<<16|uint32(a.Class)<<8)
 	}
-	w.section(SectProvider, 4, 0, w.u32(record, enabled))
-	relocs := w.section(SectRelTab, 8, RelocSize, t.relocs)
-	w.section(SectURelHdr, 4, 0, w.u32(nil, strtab, relocs, probes))
+	w.section(sectProvider, 4, 0, w.u32(record, enabled))
+	relocs := w.section(sectRelTab, 8, relocSize, t.relocs)
+	w.section(sectURelHdr, 4, 0, w.u32(nil, strtab, relocs, probes))
 }
 
 func (w *writer) probe(t *tables, p *Probe) {
@@ -249,7 +249,7 @@ func (w *writer) probe(t *tables, p *Probe) {
 
 // file puts all together. Offsets of sections are from the start of the file.
 func (w *writer) file() []byte {
-	start := uint64(HeaderSize + len(w.sections)*SectionSize)
+	start := uint64(headerSize + len(w.sections)*sectionHeaderSize)
 	end := start + uint64(len(w.data))
 	total := end + uint64(len(w.strings))
 	w.sections[0].offset, w.sections[0].size = end-start, uint64(len(w.strings))
@@ -265,8 +265,8 @@ func (w *writer) file() []byte {
 	}
 	b := append([]byte{0x7f, 'D', 'O', 'F', model, encoding, w.version}, dif...)
 	b = append(b, make([]byte, 16-len(b))...)
-	b = w.u32(b, 0, HeaderSize, SectionSize, uint32(len(w.sections)))
-	b = w.u64(b, HeaderSize, total, total, 0)
+	b = w.u32(b, 0, headerSize, sectionHeaderSize, uint32(len(w.sections)))
+	b = w.u64(b, headerSize, total, total, 0)
 	for _, s := range w.sections {
 		b = w.u64(w.u32(b, s.typ, s.align, flagLoad, s.entsize), start+s.offset, s.size)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/slurp"
+	"sdtconvert/internal/testkit/kerneldof"
 )
 
 // shop has every part of the format: two providers, translated arguments, tests alone,
@@ -34,10 +34,10 @@ func shop() []Provider {
 }
 
 // want is shop as a kernel reads it; the addresses are those that the fixups fill in.
-func want(relative bool, fixups []Fixup, addr func(i int) uint64) []slurp.Probe {
+func want(relative bool, fixups []Fixup, addr func(i int) uint64) []kerneldof.Probe {
 	attributes := [5]uint32{5<<24 | 6<<16 | 5<<8, 0, 1<<24 | 1<<16, 7<<24 | 7<<16 | 4<<8, 2<<16 | 3<<8}
-	order := slurp.Probe{Provider: "shop", Name: "order-placed", Attributes: attributes, Native: []string{"int", "char *"}, Translated: []string{"char *", "int"}, Mapping: []byte{1, 0}}
-	all := []slurp.Probe{order, order, {Provider: "shop", Name: "sent", Attributes: attributes, Mapping: []byte{}}, {Provider: "two", Name: "x", Native: []string{"int"}, Translated: []string{"int"}, Mapping: []byte{0}}}
+	order := kerneldof.Probe{Provider: "shop", Name: "order-placed", Attributes: attributes, Native: []string{"int", "char *"}, Translated: []string{"char *", "int"}, Mapping: []byte{1, 0}}
+	all := []kerneldof.Probe{order, order, {Provider: "shop", Name: "sent", Attributes: attributes, Mapping: []byte{}}, {Provider: "two", Name: "x", Native: []string{"int"}, Translated: []string{"int"}, Mapping: []byte{0}}}
 	all[0].Function, all[0].Symbol, all[0].Offsets = "f", "$dtrace1.f", []uint32{4, 12}
 	all[1].Function, all[1].Symbol, all[1].Offsets, all[1].Enabled = "g", "g", []uint32{1}, []uint32{0x12345}
 	all[2].Function, all[2].Symbol, all[2].Enabled = "g", "g", []uint32{9}
@@ -57,15 +57,15 @@ func TestKernelsReadIt(t *testing.T) {
 		for i, x := range fixups {
 			f.Order.PutUint64(data[x.Offset:], uint64(i)<<33+5)
 		}
-		got := expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
-		diff := cmp.Diff(&slurp.File{Version: 2, LP64: f.LP64, Probes: want(f.Relocation == Relative, fixups, func(i int) uint64 { return uint64(i)<<33 + 5 })}, got)
+		got := expect.Value(kerneldof.Read(data, kerneldof.FreeBSD))(t)
+		diff := cmp.Diff(&kerneldof.File{Version: 2, LP64: f.LP64, Probes: want(f.Relocation == Relative, fixups, func(i int) uint64 { return uint64(i)<<33 + 5 })}, got)
 		if diff != "" {
 			t.Error(f, diff)
 		}
 		for i, x := range fixups {
 			expect.Equal(t, x.Symbol, got.Probes[i].Symbol, "fixup %d", i)
 		}
-		if _, err := slurp.Read(data, slurp.Illumos); (err == nil) != (f.Relocation == SetX) {
+		if _, err := kerneldof.Read(data, kerneldof.Illumos); (err == nil) != (f.Relocation == SetX) {
 			t.Errorf("%v on illumos: %v", f, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestVersion(t *testing.T) {
 	p := shop()[1:]
 	data, _, err := Write(Format{binary.LittleEndian, true, SetX}, p)
 	expect.OK(t, err)
-	expect.Equal(t, 1, expect.Value(slurp.Read(data, slurp.Illumos))(t).Version)
+	expect.Equal(t, 1, expect.Value(kerneldof.Read(data, kerneldof.Illumos))(t).Version)
 }
 
 // The bytes themselves, so that nothing changes them unseen.

@@ -84,11 +84,11 @@ func readFiles(im image.Image, addr uint64, data []byte) (probes []FunctionProbe
 // fileSize reads how long a file is, from its header.
 func fileSize(enc elfreloc.Encoding, data []byte) (uint64, error) {
 	const sizeAt = 48 // of dofh_filesz
-	if len(data) < HeaderSize || string(data[:4]) != "\x7fDOF" {
+	if len(data) < headerSize || string(data[:4]) != "\x7fDOF" {
 		return 0, errors.New("holds what is not DTrace's object format")
 	}
 	n := enc.Order.Uint64(data[sizeAt:])
-	if n < HeaderSize || n > uint64(len(data)) {
+	if n < headerSize || n > uint64(len(data)) {
 		return 0, fmt.Errorf("has %d bytes by its header, and there are %d", n, len(data))
 	}
 	return n, nil
@@ -124,12 +124,12 @@ func (f *fileReader) read() ([]FunctionProbe, error) {
 	f.text, f.left, f.relative = string(f.data), reread*uint64(len(f.data)), map[uint64]bool{}
 	f.readSections()
 	for _, s := range f.sections {
-		if s.typ == SectURelHdr && f.err == nil {
+		if s.typ == sectURelHdr && f.err == nil {
 			f.relocations(s)
 		}
 	}
 	for _, s := range f.sections {
-		if s.typ == SectProvider && f.err == nil {
+		if s.typ == sectProvider && f.err == nil {
 			f.provider(s)
 		}
 	}
@@ -158,7 +158,7 @@ func (f *fileReader) take(n uint64) {
 func (f *fileReader) readSections() {
 	size := uint64(len(f.data))
 	entry, n, start := uint64(f.u32(24)), uint64(f.u32(28)), f.u64(32)
-	if entry < SectionSize || start > size || n > (size-start)/entry {
+	if entry < sectionHeaderSize || start > size || n > (size-start)/entry {
 		f.fail("has %d headers of sections of %d bytes at %#x", n, entry, start)
 		return
 	}
@@ -192,7 +192,7 @@ func (f *fileReader) relocations(s sectionHeader) {
 		f.fail("has a header of relocations of %d bytes", s.size)
 		return
 	}
-	list, target := f.section(s.offset+4, SectRelTab, RelocSize), f.section(s.offset+8, SectProbes, 0)
+	list, target := f.section(s.offset+4, sectRelTab, relocSize), f.section(s.offset+8, sectProbes, 0)
 	f.take(list.size)
 	for at := range f.entries(list) {
 		if Relocation(f.u32(at+4)) == Relative {
@@ -227,12 +227,12 @@ func (f *fileReader) provider(s sectionHeader) {
 	}
 	at := s.offset
 	t := providerTables{
-		strings: f.section(at, SectStrtab, 0), probes: f.section(at+4, SectProbes, ProbeSize),
-		args: f.section(at+8, SectPrArgs, 1), offsets: f.section(at+12, SectPrOffs, 4),
+		strings: f.section(at, sectStrtab, 0), probes: f.section(at+4, sectProbes, probeSize),
+		args: f.section(at+8, sectPrArgs, 1), offsets: f.section(at+12, sectPrOffs, 4),
 		arguments: map[argTypes][]linkerset.Argument{},
 	}
 	if f.u32(at+40) != 0 {
-		t.enabled = f.section(at+40, SectPrEnOffs, 4)
+		t.enabled = f.section(at+40, sectPrEnOffs, 4)
 	}
 	t.name, _ = f.string(&t, uint64(f.u32(at+16)))
 	f.take(t.probes.size)

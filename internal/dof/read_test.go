@@ -87,9 +87,9 @@ func TestFaults(t *testing.T) {
 		"bytes by its header, and there are":       func(b []byte) []byte { return b[:len(b)-1] },
 		"headers of sections of 31 bytes":          put32(24, 31),
 		"has 1000000 headers of sections":          put32(28, 1000000),
-		"behind its end":                           put32(HeaderSize+24, 1<<30),
+		"behind its end":                           put32(headerSize+24, 1<<30),
 		"that does not end":                        func(b []byte) []byte { b[len(b)-1] = 'x'; return b },
-		"names section 1, which is not of type 16": func(b []byte) []byte { b[HeaderSize+SectionSize] = SectStrtab; return b },
+		"names section 1, which is not of type 16": func(b []byte) []byte { b[headerSize+sectionHeaderSize] = sectStrtab; return b },
 	} {
 		data := damage(append([]byte(nil), whole...))
 		_, _, err := readFiles(fake{data: data}, 0, data)
@@ -129,18 +129,18 @@ func TestTablesThatOverlap(t *testing.T) {
 	data := sample(t, SetX, 0)
 	n := len(data)
 	sections := uint64(binary.LittleEndian.Uint32(data[28:]))
-	headers := make([]byte, 0, int(sections)*SectionSize)
-	headers = append(headers, data[HeaderSize:][:sections*SectionSize]...)
+	headers := make([]byte, 0, int(sections)*sectionHeaderSize)
+	headers = append(headers, data[headerSize:][:sections*sectionHeaderSize]...)
 	for i := range sections { // each provider a thousand times
-		s := headers[i*SectionSize:][:SectionSize]
-		if binary.LittleEndian.Uint32(s) == SectProvider {
+		s := headers[i*sectionHeaderSize:][:sectionHeaderSize]
+		if binary.LittleEndian.Uint32(s) == sectProvider {
 			for range 1000 {
 				headers = append(headers, s...)
 			}
 		}
 	}
 	data = append(data, headers...)
-	binary.LittleEndian.PutUint32(data[28:], uint32(len(headers)/SectionSize))
+	binary.LittleEndian.PutUint32(data[28:], uint32(len(headers)/sectionHeaderSize))
 	binary.LittleEndian.PutUint64(data[32:], uint64(n))
 	binary.LittleEndian.PutUint64(data[48:], uint64(len(data)))
 	if probes, _, err := readFiles(fake{data: data}, 0, data); err != errOverlap || len(probes) > len(data) {

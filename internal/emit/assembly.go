@@ -2,7 +2,7 @@
 // (requirements.go, definitions.go), the records of objects that stay as they are (records.go,
 // recordsource.go), and the notes that linkers ask of every object (linknotes.go).
 //
-// The caller describes an object with the methods of an Assembler in the order of the
+// The caller describes an object with the methods of an assembler in the order of the
 // file, and cannot tell whether it becomes ELF, with a writer of our own (object.go), or source
 // that GNU's and clang's assemblers take (text.go). So what the source says is what
 // the object holds.
@@ -34,9 +34,9 @@ type Symbol struct {
 	Size   uint64
 }
 
-// Assembler writes an object. A name that begins with ".L" is that of a local
+// assembler writes an object. A name that begins with ".L" is that of a local
 // label, and leaves no symbol. Any other name that nothing defines is undefined.
-type Assembler interface {
+type assembler interface {
 	Section(s Section)
 	Symbol(s Symbol)                // here
 	Label(local string)             // here

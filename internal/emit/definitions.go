@@ -34,7 +34,7 @@ func (n *Requirements) Source() ([]byte, error) {
 	if n.empty == nil {
 		return nil, ErrNoObject
 	}
-	a := NewText(n.empty.Encoding.Word(), stubsSource, "Probe objects and stubs that a link needs, made by sdtconvert.")
+	a := newSourceText(n.empty.Encoding.Word(), stubsSource, "Probe objects and stubs that a link needs, made by sdtconvert.")
 	n.write(a)
 	return a.Bytes(), a.Err()
 }
@@ -51,8 +51,8 @@ func (n *Requirements) missing() []*missingProbe {
 	return missing
 }
 
-func (n *Requirements) write(a Assembler) {
-	w := &definitionWriter{Assembler: a, word: n.empty.Encoding.Word(), labels: n.machine != nil && n.machine.Traits().NamedNone}
+func (n *Requirements) write(a assembler) {
+	w := &definitionWriter{assembler: a, word: n.empty.Encoding.Word(), labels: n.machine != nil && n.machine.Traits().NamedNone}
 	probes := n.missing()
 	providers := map[string]bool{}
 	for _, p := range probes {
@@ -75,7 +75,7 @@ func (n *Requirements) write(a Assembler) {
 			}
 		}
 		if len(names) > 0 {
-			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
+			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.landingPad(), Thunk: n.thunk}), names)
 		}
 	}
 	if len(n.references) > 0 {
@@ -92,7 +92,7 @@ func (n *Requirements) write(a Assembler) {
 }
 
 type definitionWriter struct {
-	Assembler
+	assembler
 	word   int
 	labels bool // entries of linker sets need symbols (Traits.NamedNone)
 	count  int  // of objects so far

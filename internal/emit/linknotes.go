@@ -63,8 +63,8 @@ func (c *LinkNotes) Add(o *elfreloc.Object, m arch.Machine) error {
 	return nil
 }
 
-// Merge takes in the objects of another.
-func (c *LinkNotes) Merge(added *LinkNotes) {
+// merge takes in the objects of another.
+func (c *LinkNotes) merge(added *LinkNotes) {
 	if c.objects == 0 {
 		*c = *added
 		return
@@ -76,13 +76,13 @@ func (c *LinkNotes) Merge(added *LinkNotes) {
 	}
 }
 
-// LandingPad reports whether code has to begin with a landing pad.
-func (c *LinkNotes) LandingPad() bool {
+// landingPad reports whether code has to begin with a landing pad.
+func (c *LinkNotes) landingPad() bool {
 	return c.bits != 0 && c.bits&c.machine.Traits().Features.LandingPad != 0
 }
 
 // Write writes the sections, for words of the given size.
-func (c *LinkNotes) Write(a Assembler, word int) {
+func (c *LinkNotes) Write(a assembler, word int) {
 	if c.bits != 0 {
 		a.Section(Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(word)})
 		const value = 4

@@ -87,10 +87,10 @@ func TestCommonPromises(t *testing.T) {
 		}
 		var got LinkNotes
 		for i := range parts {
-			got.Merge(&parts[i])
+			got.merge(&parts[i])
 		}
 		expect.Equal(t, []uint32{uint32(want.objects), want.bits, want.any}, []uint32{uint32(got.objects), got.bits, got.any})
-		expect.Equal(t, want.bits&m.Traits().Features.LandingPad != 0, got.LandingPad(), "a landing pad")
+		expect.Equal(t, want.bits&m.Traits().Features.LandingPad != 0, got.landingPad(), "a landing pad")
 		expect.Equal(t, want.any|supported, got.OfData(m).bits, "promises of data")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Object is an Assembler that makes an object, by an edit of an empty one.
+// Object is an assembler that makes an object, by an edit of an empty one.
 type Object struct {
 	e        *elfreloc.Edit
 	m        arch.Machine // nil where there is nothing but data without addresses
@@ -134,12 +134,12 @@ func (o *Object) Bytes() ([]byte, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	return Save(o.e)
+	return EditedFile(o.e)
 }
 
-// Save returns the file of an edited object that is in memory.
-func Save(e *elfreloc.Edit) ([]byte, error) {
-	out, err := e.Save()
+// EditedFile returns the file of an edited object that is in memory.
+func EditedFile(e *elfreloc.Edit) ([]byte, error) {
+	out, err := e.Output()
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (l *RecordList) Source() ([]byte, []error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	t := NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
+	t := newSourceText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for k := range arch.Kinds {
 		writeRecords(t, l.opts.Layout, l.word, k, records[k])
 	}
@@ -152,7 +152,7 @@ type sourceRecord struct {
 }
 
 // writeRecords writes the records of one kind as source.
-func writeRecords(t *Text, l linkerset.Layout, word int, k arch.Kind, records []sourceRecord) {
+func writeRecords(t *sourceText, l linkerset.Layout, word int, k arch.Kind, records []sourceRecord) {
 	if len(records) == 0 {
 		return
 	}
@@ -172,7 +172,7 @@ func writeRecords(t *Text, l linkerset.Layout, word int, k arch.Kind, records []
 }
 
 type recordWriter struct {
-	t      *Text
+	t      *sourceText
 	hidden map[string]bool // probe objects
 	label  string          // of the entries of the section before
 }

@@ -130,7 +130,7 @@ func (n *Requirements) Merge(added *Requirements) {
 	if n.thunk == "" {
 		n.thunk = added.thunk
 	}
-	n.notes.Merge(&added.notes)
+	n.notes.merge(&added.notes)
 	maps.Copy(n.stubs, added.stubs)
 	for name, linked := range added.defined {
 		n.defined[name] = n.defined[name] || linked

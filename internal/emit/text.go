@@ -9,19 +9,19 @@ import (
 	"sdtconvert/arch"
 )
 
-// Text is an Assembler that writes source. It keeps to what GNU's assembler and
+// sourceText is an assembler that writes source. It keeps to what GNU's assembler and
 // clang's both take on every machine: /* */ for comments, %type for types, .8byte
 // for words.
-type Text struct {
+type sourceText struct {
 	out  bytes.Buffer
 	word int // bytes
 	nameFaults
 }
 
-// NewText starts a source, which opens with a comment and the name that its
+// newSourceText starts a source, which opens with a comment and the name that its
 // object is to give as its source.
-func NewText(word int, file string, comment ...string) *Text {
-	t := &Text{word: word, nameFaults: nameFaults{defined: map[string]bool{}}}
+func newSourceText(word int, file string, comment ...string) *sourceText {
+	t := &sourceText{word: word, nameFaults: nameFaults{defined: map[string]bool{}}}
 	t.out.WriteString("/*\n")
 	for _, line := range comment {
 		t.out.WriteString(" * " + line + "\n")
@@ -32,14 +32,14 @@ func NewText(word int, file string, comment ...string) *Text {
 }
 
 // Bytes returns the source.
-func (t *Text) Bytes() []byte { return t.out.Bytes() }
+func (t *sourceText) Bytes() []byte { return t.out.Bytes() }
 
-func (t *Text) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+format+"\n", args...) }
+func (t *sourceText) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+format+"\n", args...) }
 
 // name writes a symbol's or section's name, quoted where it has to be. What would end
 // the quotes or the line has no place in a source, and neither has @, by which
 // assemblers know versions and kinds of references.
-func (t *Text) name(s string) string {
+func (t *sourceText) name(s string) string {
 	plain := s != "" && (s[0] < '0' || s[0] > '9')
 	inSection := len(s) > 1 && s[0] == '.' // where - is not an operator
 	for i := range len(s) {
@@ -73,7 +73,7 @@ func quotedString(s string) string {
 	return b.String() + `"`
 }
 
-func (t *Text) Section(s Section) {
+func (t *sourceText) Section(s Section) {
 	flags := ""
 	for _, f := range []struct {
 		flag elf.SectionFlag
@@ -101,7 +101,7 @@ func (t *Text) Section(s Section) {
 	}
 }
 
-func (t *Text) Symbol(s Symbol) {
+func (t *sourceText) Symbol(s Symbol) {
 	t.checkName(s.Name)
 	name := t.name(s.Name)
 	bind := ".globl"
@@ -122,20 +122,20 @@ func (t *Text) Symbol(s Symbol) {
 }
 
 // Hide makes a symbol hidden, also one that is not defined here.
-func (t *Text) Hide(name string) { t.line(".hidden %s", t.name(name)) }
+func (t *sourceText) Hide(name string) { t.line(".hidden %s", t.name(name)) }
 
-func (t *Text) Label(local string) { fmt.Fprintf(&t.out, "%s:\n", local) }
+func (t *sourceText) Label(local string) { fmt.Fprintf(&t.out, "%s:\n", local) }
 
-func (t *Text) Word(name string, addend int64) {
+func (t *sourceText) Word(name string, addend int64) {
 	t.line(".%dbyte %s", t.word, t.sum(name, addend))
 }
 
 // Distance writes the distance of a name plus a number from here, in 4 bytes.
-func (t *Text) Distance(name string, addend int64) {
+func (t *sourceText) Distance(name string, addend int64) {
 	t.line(".4byte %s-.", t.sum(name, addend))
 }
 
-func (t *Text) sum(name string, addend int64) string {
+func (t *sourceText) sum(name string, addend int64) string {
 	switch {
 	case name == "":
 		return fmt.Sprint(addend)
@@ -145,20 +145,20 @@ func (t *Text) sum(name string, addend int64) string {
 	return fmt.Sprintf("%s%+d", t.name(name), addend)
 }
 
-func (t *Text) Int(v uint32)    { t.line(".4byte %d", v) }
-func (t *Text) String(s string) { t.line(".asciz %s", quotedString(s)) }
-func (t *Text) Align(n int)     { t.line(".balign %d", n) }
+func (t *sourceText) Int(v uint32)    { t.line(".4byte %d", v) }
+func (t *sourceText) String(s string) { t.line(".asciz %s", quotedString(s)) }
+func (t *sourceText) Align(n int)     { t.line(".balign %d", n) }
 
-func (t *Text) Zero(n int) {
+func (t *sourceText) Zero(n int) {
 	if n > 0 {
 		t.line(".zero %d", n)
 	}
 }
 
-func (t *Text) Insn(i arch.Insn) {
+func (t *sourceText) Insn(i arch.Insn) {
 	t.line("%s", i.Source(t.name(i.Symbol)))
 }
 
 // Keep writes a relocation that does nothing, by the name that assemblers have
 // for it on every machine.
-func (t *Text) Keep(at, name string) { t.line(".reloc %s,BFD_RELOC_NONE,%s", at, name) }
+func (t *sourceText) Keep(at, name string) { t.line(".reloc %s,BFD_RELOC_NONE,%s", at, name) }

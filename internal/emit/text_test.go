@@ -22,8 +22,8 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func source(write func(*Text)) (string, error) {
-	t := NewText(8, "f")
+func source(write func(*sourceText)) (string, error) {
+	t := newSourceText(8, "f")
 	write(t)
 	_, body, _ := strings.Cut(string(t.Bytes()), ".file \"f\"\n")
 	return body, t.Err()
@@ -33,7 +33,7 @@ func TestTextQuotesNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"sdt_a.b$": `"sdt_a.b$"`, "sdt_a.1": "sdt_a.1", "1f": `"1f"`, "a-b": `"a-b"`, "a b": `"a b"`, "größe": `"größe"`, "": `""`,
 	} {
-		got, err := source(func(a *Text) { a.Word(name, 8) })
+		got, err := source(func(a *sourceText) { a.Word(name, 8) })
 		if name == "" {
 			want = "8"
 		} else {
@@ -48,7 +48,7 @@ func TestTextQuotesNames(t *testing.T) {
 // No name leads out of its line or its quotes.
 func TestTextRefusesNames(t *testing.T) {
 	for _, name := range []string{"a\nb", `a"b`, `a\b`, "a@b", "a\x7fb", "a\tb"} {
-		body, err := source(func(a *Text) { a.Word(name, 0) })
+		body, err := source(func(a *sourceText) { a.Word(name, 0) })
 		if err == nil || !strings.Contains(err.Error(), "cannot be written in assembly") || strings.Count(body, "\n") != 1 {
 			t.Errorf("%q: %v, %q", name, err, body)
 		}
@@ -56,14 +56,14 @@ func TestTextRefusesNames(t *testing.T) {
 }
 
 func TestTextQuotesStrings(t *testing.T) {
-	got, err := source(func(a *Text) { a.String("a\n\"\\\x00*/1") })
+	got, err := source(func(a *sourceText) { a.String("a\n\"\\\x00*/1") })
 	if diff := cmp.Diff("\t.asciz \"a\\012\\042\\134\\000*/1\"\n", got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 }
 
 func TestTextDefinesOnce(t *testing.T) {
-	_, err := source(func(a *Text) {
+	_, err := source(func(a *sourceText) {
 		a.Symbol(Symbol{Name: "a", Bind: elf.STB_WEAK})
 		a.Symbol(Symbol{Name: "a", Bind: elf.STB_WEAK})
 	})
@@ -110,7 +110,7 @@ func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 }
 
 // describeRandom describes a random object.
-func describeRandom(r *rand.Rand, a Assembler) {
+func describeRandom(r *rand.Rand, a assembler) {
 	var symbols, labels []string
 	name := func() string {
 		switch all := slices.Concat(symbols, labels, []string{"undefined", "un-defined", "un defined", ""}); r.IntN(3) {
@@ -237,7 +237,7 @@ func TestTextIsTheObject(t *testing.T) {
 	like := objects.Open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
 	directory := t.TempDir()
 	for seed := range uint64(tools.Cases(t, 100)) {
-		text := NewText(8, "file")
+		text := newSourceText(8, "file")
 		describeRandom(rand.New(rand.NewPCG(seed, 3)), text)
 		expect.OK(t, text.Err())
 		source, object := filepath.Join(directory, "a.s"), filepath.Join(directory, "a.o")

@@ -116,7 +116,7 @@ func (l *link) run() (process.Status, error) {
 // withTarget returns the link with the options for a target.
 func (l *link) withTarget(target patch.Target) *link {
 	made := *l
-	made.Convert.Patch = l.Convert.Patch.For(target)
+	made.Convert.Patch = l.Convert.Patch.ForTarget(target)
 	return &made
 }
 

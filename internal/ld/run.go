@@ -257,7 +257,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		}
 	}
 	if r.plan.definitions != "" && strings.HasSuffix(o.Path, r.plan.definitions) {
-		r.supervisor.Go(func() { r.define(o) })
+		r.supervisor.Go(func() { r.answerDefinitions(o) })
 		return
 	}
 	id, ok := supervise.Identify(o.File)
@@ -382,8 +382,8 @@ func (r *supervisedRun) giveDescriptor(o *supervise.Open, fd int, err error) {
 // without symbols.
 const emptyArchive = "!<arch>\n"
 
-// define answers with the input that defines what the link lacks.
-func (r *supervisedRun) define(o *supervise.Open) {
+// answerDefinitions answers with the input that defines what the link lacks.
+func (r *supervisedRun) answerDefinitions(o *supervise.Open) {
 	data, err := r.definitions()
 	if err != nil {
 		r.stopWithError(o, err)

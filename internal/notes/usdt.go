@@ -29,8 +29,8 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// USDTSection is the name of the sections of notes.
-const USDTSection = ".note.usdt"
+// usdtSection is the name of the sections of notes.
+const usdtSection = ".note.usdt"
 
 const (
 	usdtOwner = "usdt"
@@ -83,7 +83,7 @@ func (w *Writer) AddUSDT(text int, rela bool, probes []USDTNote) (anchors []link
 			n.string(p.Operands)
 		})
 	}
-	notes, err := w.addSection(USDTSection, text, n)
+	notes, err := w.addSection(usdtSection, text, n)
 	return []linkerset.SymbolRef{notes, {Sym: sym}}, err
 }
 

@@ -143,7 +143,7 @@ func (s *ChildRunner) signalled(sig os.Signal) {
 	switch {
 	case s.running != nil && forward(s.running, sig):
 		s.passed = sig
-	case Ends(sig):
+	case ends(sig):
 		s.Clean()
 		s.Process.Exit(s.Process.End(Status{Signal: sig})) // and never unlock
 	}

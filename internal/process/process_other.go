@@ -21,8 +21,8 @@ var passedOn = []os.Signal{os.Interrupt}
 // forward does nothing: the system tells all processes of a console.
 func forward(*os.Process, os.Signal) bool { return true }
 
-// Ends reports whether a signal ends a process that has no child.
-func Ends(os.Signal) bool { return true }
+// ends reports whether a signal ends a process that has no child.
+func ends(os.Signal) bool { return true }
 
 // Group does nothing.
 func Group(*exec.Cmd) {}

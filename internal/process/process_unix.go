@@ -58,9 +58,9 @@ func forward(child *os.Process, sig os.Signal) bool {
 	return !errors.Is(child.Signal(sig), os.ErrProcessDone)
 }
 
-// Ends reports whether a signal ends a process that has no child. A broken pipe is
+// ends reports whether a signal ends a process that has no child. A broken pipe is
 // an error of a write.
-func Ends(sig os.Signal) bool { return sig != syscall.SIGPIPE }
+func ends(sig os.Signal) bool { return sig != syscall.SIGPIPE }
 
 // Group makes a process group of a command: a compiler's driver runs other programs.
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -27,7 +27,7 @@ var condThunk = [...][]byte{
 // makeForms makes the disabled forms. A long NOP costs one decode slot, and int3 behind a
 // return keeps the processor from speculating past it.
 //
-// The forms of probe calls under Env.Armable begin with a NOP of one byte, as SystemTap's
+// The forms of probe calls under Context.Armable begin with a NOP of one byte, as SystemTap's
 // sites do: that one all kernels of Linux emulate. A long NOP, or a return, those up to
 // 6.12 execute out of line, for many times the cost; and 6.18 makes a call of the 64-bit
 // NOP of 5 bytes, which forked children do not survive. FreeBSD's kernel steps over one

@@ -16,8 +16,8 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/kerneldof"
 	"sdtconvert/internal/testkit/listjson"
-	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -25,7 +25,7 @@ import (
 // dofTarget is a system whose kernel has DTrace.
 type dofTarget struct {
 	triplet string
-	kernel  slurp.Kernel
+	kernel  kerneldof.Kernel
 	tests   bool // is-enabled tests are armed there
 	linkers []toolchains.Linker
 }
@@ -33,9 +33,9 @@ type dofTarget struct {
 func dofTargets() map[string]*dofTarget {
 	lld := toolchains.ARM64.Linker("lld")
 	return map[string]*dofTarget{
-		"freebsd-amd64": {dofTriplet, slurp.FreeBSD, true, toolchains.AMD64.Linkers()},
-		"freebsd-arm64": {"aarch64-unknown-freebsd14.0", slurp.FreeBSD, false, []toolchains.Linker{lld}},
-		"illumos-amd64": {"x86_64-pc-solaris2.11", slurp.Illumos, true, []toolchains.Linker{toolchains.AMD64.Linker("bfd")}},
+		"freebsd-amd64": {dofTriplet, kerneldof.FreeBSD, true, toolchains.AMD64.Linkers()},
+		"freebsd-arm64": {"aarch64-unknown-freebsd14.0", kerneldof.FreeBSD, false, []toolchains.Linker{lld}},
+		"illumos-amd64": {"x86_64-pc-solaris2.11", kerneldof.Illumos, true, []toolchains.Linker{toolchains.AMD64.Linker("bfd")}},
 	}
 }
 
@@ -111,7 +111,7 @@ func parseHex(t *testing.T, s string) (v uint64) {
 }
 
 // dofSites returns the sites in the DOF of a file, as dofCalls has them.
-func dofSites(f *slurp.File) (sites []string) {
+func dofSites(f *kerneldof.File) (sites []string) {
 	for i := range f.Probes {
 		p := &f.Probes[i]
 		for _, off := range p.Offsets {
@@ -126,14 +126,14 @@ func dofSites(f *slurp.File) (sites []string) {
 }
 
 // readDOF reads the format of an object or an image as a kernel does.
-func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File, *elf.Section) {
+func readDOF(t *testing.T, path string, k kerneldof.Kernel) (*kerneldof.File, *elf.File, *elf.Section) {
 	t.Helper()
 	f := disk.ELF(t, disk.Read(t, path))
 	sec := f.Section(".SUNW_dof")
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
 	}
-	return expect.Value(slurp.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path), f, sec
+	return expect.Value(kerneldof.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path), f, sec
 }
 
 // checkImage checks that each site in a linked image's DOF is in the function that it
@@ -241,7 +241,7 @@ func TestDOFLinks(t *testing.T) {
 // linkDOF links, -r twice, and looks at the image.
 func linkDOF(t *testing.T, l toolchains.Linker, flags []string, target *dofTarget, objects, want []string) {
 	tools.Need(t, l.Path)
-	if target.kernel == slurp.Illumos && flags[0] != "-static" {
+	if target.kernel == kerneldof.Illumos && flags[0] != "-static" {
 		t.Skip("only the linker of illumos keeps absolute addresses in what is moved")
 	}
 	out := filepath.Join(t.TempDir(), "out")
@@ -286,7 +286,7 @@ func checkTold(t *testing.T, object string, target *dofTarget) {
 			t.Errorf("%s: %q, %q, %v", p.Name, p.Native, p.Translated, p.Mapping)
 		}
 	}
-	osABI := map[bool]elf.OSABI{true: elf.ELFOSABI_FREEBSD, false: elf.ELFOSABI_NONE}[target.kernel == slurp.FreeBSD]
+	osABI := map[bool]elf.OSABI{true: elf.ELFOSABI_FREEBSD, false: elf.ELFOSABI_NONE}[target.kernel == kerneldof.FreeBSD]
 	expect.Equal(t, osABI, f.OSABI, "the object's system")
 }
 
@@ -301,7 +301,7 @@ func TestDOFGDB(t *testing.T) {
 	provider, prog := filepath.Join(directory, "provider.o"), filepath.Join(directory, "prog")
 	tools.Must(t, converter, slices.Concat([]string{"provider", "-q", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
-	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
+	checkImage(t, prog, &dofTarget{kernel: kerneldof.Illumos}, want)
 	expect.Equal(t, "192 7 9\n", tools.Output(t, prog), "the program prints")
 	out := tools.GDB(t, "gdb", prog, "info probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
@@ -362,7 +362,7 @@ func TestDrti(t *testing.T) {
 
 // checkListDOF looks at the listing of an image whose format is at an address, and at that
 // of the image without symbols: each site is disabled, where the kernel looks for it.
-func checkListDOF(t *testing.T, image string, m elf.Machine, file *slurp.File, addr uint64) {
+func checkListDOF(t *testing.T, image string, m elf.Machine, file *kerneldof.File, addr uint64) {
 	t.Helper()
 	strip := map[elf.Machine]string{elf.EM_X86_64: toolchains.AMD64.Tool("strip"), elf.EM_AARCH64: toolchains.ARM64.Tool("strip")}[m]
 	tools.Need(t, strip)

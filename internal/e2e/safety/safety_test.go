@@ -127,7 +127,7 @@ func largeSample(t *testing.T) sample {
 	data := objects.Read(t, object)
 	e := expect.Value(expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), object))(t).Edit())(t)
 	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
-	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Save())(t), data))(t))
+	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Output())(t), data))(t))
 }
 
 // withLongSection returns a committed object with more data than is read at once.

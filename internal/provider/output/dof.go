@@ -98,7 +98,7 @@ func (t *Target) WriteDOF(d DOF) ([]byte, error) {
 	if !e.Changed() {
 		return base.ReadFile(0, base.Size())
 	}
-	return emit.Save(e)
+	return emit.EditedFile(e)
 }
 
 // base returns the object that the format is added to: drti, or one of notes alone, for

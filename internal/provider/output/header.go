@@ -142,8 +142,8 @@ func (w *headerWriter) provider(p *provider.Provider) {
 	}
 }
 
-// define writes a macro. Its name is alone in a line, for scripts.
-func (w *headerWriter) define(macro string, params int, text string) {
+// defineMacro writes a macro. Its name is alone in a line, for scripts.
+func (w *headerWriter) defineMacro(macro string, params int, text string) {
 	fmt.Fprintf(&w.out, "#define %s(%s) \\\n\t%s\n", macro, each(params, ", ", numbered("arg")), text)
 }
 
@@ -154,9 +154,9 @@ func (w *headerWriter) notes(name string, probe *provider.Probe) {
 		where, seen = "_sdtp_elsewhere", "_sdtp_visible"
 	}
 	fmt.Fprintf(&w.out, "_sdtp_declare(%s, %s)\n", semaphore, seen)
-	w.define(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("_sdtp_enabled(%s, %s, \"%s\")", where, semaphore, semaphore))
+	w.defineMacro(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("_sdtp_enabled(%s, %s, \"%s\")", where, semaphore, semaphore))
 	n := len(probe.Args)
-	w.define(provider.Macro(name, probe.Name), n, fmt.Sprintf("_sdtp_probe_%d(%s, \"%s\", \"%s\", \"%s\"%s)",
+	w.defineMacro(provider.Macro(name, probe.Name), n, fmt.Sprintf("_sdtp_probe_%d(%s, \"%s\", \"%s\", \"%s\"%s)",
 		n, where, semaphore, name, probe.Name, each(n, "", func(i int) string { return fmt.Sprintf(", (arg%d)", i) })))
 }
 
@@ -172,7 +172,7 @@ func (w *headerWriter) stubs(name string, probe *provider.Probe) {
 	}
 	fmt.Fprintf(&w.out, "_sdtp_stub(void, %s, (%s))\n", fire, words)
 	fmt.Fprintf(&w.out, "_sdtp_stub(int, %s, (void))\n", test)
-	w.define(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("__builtin_expect(%s(), 0)", test))
-	w.define(provider.Macro(name, probe.Name), n, fmt.Sprintf("%s(%s)", fire,
+	w.defineMacro(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("__builtin_expect(%s(), 0)", test))
+	w.defineMacro(provider.Macro(name, probe.Name), n, fmt.Sprintf("%s(%s)", fire,
 		each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_word_of(arg%d)", i) })))
 }

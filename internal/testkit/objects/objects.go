@@ -145,7 +145,7 @@ func Section(t testing.TB, o *elfreloc.Object, name string) int {
 // Save makes the bytes of an edited object, of which in are the old ones.
 func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
 	t.Helper()
-	return expect.Value(Assemble(expect.Value(e.Save())(t), in))(t)
+	return expect.Value(Assemble(expect.Value(e.Output())(t), in))(t)
 }
 
 // Assemble makes the bytes of an output, as package replace writes them.

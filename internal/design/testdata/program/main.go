@@ -25,7 +25,7 @@ func main() {
 		section, at := o.Sections[s.Relocs.Target].Name, s.Change.Site
 		fmt.Printf("%s+%#x %s %s\n", section, at.Offset, arch.Describe(s.Stub.Kind, at.Form), s.Stub.ID)
 	}
-	out, err := plan.Save()
+	out, err := plan.Output()
 	check(err)
 	if out != nil {
 		file, err := os.Create(os.Args[2])

@@ -1,4 +1,4 @@
-package slurp_test
+package kerneldof_test
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 
 	"sdtconvert/internal/dof"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/slurp"
+	"sdtconvert/internal/testkit/kerneldof"
 )
 
 // good returns a file that kernels take.
@@ -67,29 +67,29 @@ func TestRefused(t *testing.T) {
 		"section 0 is not of type 10 and": func(b []byte) { b[at(b, relhdr)+4] = 0 },
 	} {
 		data := good(t)
-		expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
+		expect.Value(kerneldof.Read(data, kerneldof.FreeBSD))(t)
 		spoil(data)
-		expect.Contains(t, expect.Failure(slurp.Read(data, slurp.FreeBSD)), want)
+		expect.Contains(t, expect.Failure(kerneldof.Read(data, kerneldof.FreeBSD)), want)
 	}
 }
 
 // fasttrap makes nothing of some files that the rest of the kernel takes.
 func TestNoProbes(t *testing.T) {
 	longest := strings.Repeat("n", 53)
-	expect.Value(slurp.Read(file(t, longest, 8, 7), slurp.FreeBSD))(t)
+	expect.Value(kerneldof.Read(file(t, longest, 8, 7), kerneldof.FreeBSD))(t)
 	for want, data := range map[string][]byte{
 		"fasttrap makes no provider":                    file(t, longest+"n", 7),
 		`fasttrap makes no provider "pid"`:              file(t, "pid", 7),
 		"fasttrap makes no probe x in f: a site is the": file(t, "p", 7, 7),
 	} {
-		expect.Contains(t, expect.Failure(slurp.Read(data, slurp.FreeBSD)), want)
+		expect.Contains(t, expect.Failure(kerneldof.Read(data, kerneldof.FreeBSD)), want)
 	}
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add(good(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := slurp.Read(data, slurp.FreeBSD)
+		file, err := kerneldof.Read(data, kerneldof.FreeBSD)
 		if (file == nil) != (err != nil) {
 			t.Fatal(file, err)
 		}

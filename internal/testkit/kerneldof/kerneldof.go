@@ -1,4 +1,4 @@
-// Package slurp reads DTrace's object format and refuses what kernels refuse of it. It is
+// Package kerneldof reads DTrace's object format and refuses what kernels refuse of it. It is
 // an oracle of its own for what internal/dof writes: it is made from the rules of
 // illumos' and FreeBSD's dtrace.c (dtrace_dof_slurp, dtrace_helper_provider_validate) and
 // fasttrap.c (fasttrap_meta_provide, fasttrap_meta_create_probe), and shares nothing with
@@ -10,7 +10,7 @@
 // a size of the file other than that to load, other sizes of the header and of entries, a
 // provider that is aligned to less than 4, tests in version 1, and relocations of no type
 // or without a name.
-package slurp
+package kerneldof
 
 import (
 	"bytes"
