@@ -62,7 +62,7 @@ func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err
 type noteReader struct {
 	o      *elfreloc.Object
 	im     image.Image
-	base   *uint64 // where stapsdt.BaseSection is; nil where nothing tells
+	base   *uint64 // address of BaseSection; nil if the file has none
 	notes  []Note
 	faults []error
 }

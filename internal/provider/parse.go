@@ -14,30 +14,10 @@ type File struct {
 	Warnings  []error
 }
 
-// Lines are the tokens of a file, or of what a preprocessor has made of one.
-type Lines struct{ scanner *Scanner }
-
-// NewLines reads the text of a file.
-func NewLines(path, text string) Lines { return Lines{NewScanner(path, text)} }
-
-// Next returns the next token. Those behind a directive that names their place have that.
-func (l Lines) Next() (Token, bool) {
-	for {
-		t, ok := l.scanner.Next()
-		if t.Kind == DirectiveToken {
-			if file, line, marked := lineMarker(t.Text); marked {
-				l.scanner.Rename(file, line)
-				continue
-			}
-		}
-		return t, ok
-	}
-}
-
 // Parse reads the tokens of a file. Conditions among them have not been evaluated if
 // there are any: lines that begin with # are remarks then. An error is every fault that
 // was found, joined (interface{ Unwrap() []error }).
-func Parse(src Lines) (*File, error) {
+func Parse(src *Scanner) (*File, error) {
 	p := &parser{src: src, file: &File{}, byName: map[string]*Provider{}}
 	for p.more() {
 		p.external()
@@ -59,7 +39,7 @@ func Parse(src Lines) (*File, error) {
 const maxFaults = 20
 
 type parser struct {
-	src        Lines
+	src        *Scanner
 	ahead      []Token
 	last       Pos // of the last token that was taken
 	file       *File
@@ -329,7 +309,7 @@ func Read(path string, preprocess func(path string) (text string, err error)) (*
 	if err != nil {
 		return nil, err
 	}
-	return Parse(NewLines(path, text))
+	return Parse(NewScanner(path, text))
 }
 
 // readFile reads a file that is not too large.

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func parse(text string) (*File, error) { return Parse(NewLines("x.d", text)) }
+func parse(text string) (*File, error) { return Parse(NewScanner("x.d", text)) }
 
 // shapes of declarations, one line each.
 func shapes(providers []*Provider) (all []string) {

@@ -83,14 +83,14 @@ type Scanner struct {
 	unclosed *Pos
 }
 
-// NewScanner reads a file.
+// NewScanner reads the text of a file, or what a preprocessor has made of one.
 func NewScanner(file, text string) *Scanner {
 	return &Scanner{text: text, line: 1, file: file, fresh: true}
 }
 
-// Rename makes the next line one of another file, or with another number: that is what
+// moveTo makes the next line one of another file, or with another number: that is what
 // #line says. An empty name keeps the file's.
-func (s *Scanner) Rename(file string, line int) {
+func (s *Scanner) moveTo(file string, line int) {
 	if file != "" {
 		s.file = file
 	}
@@ -109,8 +109,22 @@ func (s *Scanner) pos() Pos {
 	return Pos{s.file, s.line, s.at - s.start + 1}
 }
 
-// Next returns the next token, and false at the end.
-func (s *Scanner) Next() (t Token, ok bool) {
+// Next returns the next token, and false at the end. A token behind a directive that names its place has that.
+func (s *Scanner) Next() (Token, bool) {
+	for {
+		t, ok := s.scan()
+		if t.Kind == DirectiveToken {
+			if file, line, marked := lineMarker(t.Text); marked {
+				s.moveTo(file, line)
+				continue
+			}
+		}
+		return t, ok
+	}
+}
+
+// scan is Next, but for directives that name places.
+func (s *Scanner) scan() (t Token, ok bool) {
 	space := s.space()
 	if s.at >= len(s.text) {
 		if at := s.unclosed; at != nil {

@@ -10,7 +10,7 @@ import (
 
 func allTokens(s *Scanner) (all []string) {
 	for {
-		t, ok := s.Next()
+		t, ok := s.scan()
 		if !ok {
 			return all
 		}
@@ -43,9 +43,9 @@ func TestNext(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	s := NewScanner("f", "#\nx")
-	s.Next()
-	s.Rename("g", 12)
-	if x, _ := s.Next(); x.Pos != (Pos{"g", 12, 1}) {
+	s.scan()
+	s.moveTo("g", 12)
+	if x, _ := s.scan(); x.Pos != (Pos{"g", 12, 1}) {
 		t.Errorf("got %v", x.Pos)
 	}
 }
@@ -89,7 +89,7 @@ func FuzzScanner(f *testing.F) {
 		}
 		end := 0
 		for s := NewScanner("x.d", text); ; {
-			tok, ok := s.Next()
+			tok, ok := s.scan()
 			if !ok {
 				return
 			}

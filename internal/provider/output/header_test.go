@@ -116,7 +116,7 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Add("provider p { probe a(int (*f)(int), char x[3 + 4], struct s *const) : (int (*f)(int)); };", "a b.h")
 	f.Fuzz(func(t *testing.T, text, name string) {
-		file, err := provider.Parse(provider.NewLines("x.d", text))
+		file, err := provider.Parse(provider.NewScanner("x.d", text))
 		if err != nil {
 			return
 		}

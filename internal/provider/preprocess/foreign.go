@@ -58,9 +58,9 @@ var undefWarning = sync.OnceValue(func() *regexp.Regexp {
 // checkForeign finds the macros in text and in what the compiler has said that are tested,
 // and that only a compiler for the target knows.
 func (o *Options) checkForeign(path, text, messages string) error {
-	lines := provider.NewLines(path, text)
+	scanner := provider.NewScanner(path, text)
 	for {
-		t, ok := lines.Next()
+		t, ok := scanner.Next()
 		if !ok {
 			break
 		}

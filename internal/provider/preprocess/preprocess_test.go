@@ -119,7 +119,7 @@ func zombie(pid int) bool {
 // probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
-	for _, p := range expect.Value(provider.Parse(provider.NewLines("p.d", text)))(t).Providers {
+	for _, p := range expect.Value(provider.Parse(provider.NewScanner("p.d", text)))(t).Providers {
 		for _, probe := range p.Probes {
 			names = append(names, probe.Name)
 		}
