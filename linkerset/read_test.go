@@ -292,11 +292,11 @@ func open(t testing.TB, data []byte) (*elfreloc.Object, arch.Machine) {
 func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, *patch.Plan) {
 	t.Helper()
 	o, m := open(t, data)
-	scan, err := patch.Find(o, m, patch.DefaultNames())
+	scan, err := patch.Find(o, m, patch.Options{Layout: l, FixedLayout: true, DropRelocations: drop})
 	if err != nil || m == nil {
 		return nil, nil
 	}
-	plan, err := patch.NewPlan(scan, patch.Options{Names: patch.DefaultNames(), Layout: l, FixedLayout: true, ProbePrefix: "sdt_", DropRelocations: drop})
+	plan, err := patch.NewPlan(scan)
 	if err != nil || len(plan.Refused) > 0 || len(plan.Sites) == 0 {
 		return nil, nil
 	}

@@ -41,7 +41,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			e.Empty(i)
 		}
 	}
-	if p.Options.DOF != nil {
+	if p.Scan.Options.DOF != nil {
 		return p.applyDOF(e)
 	}
 	probes, err := newProbeFinder(p, e)
@@ -55,7 +55,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
-	if p.Options.HasNotes() {
+	if p.Scan.Options.HasNotes() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
@@ -143,13 +143,13 @@ func (a *applier) disableSection(sites []Site) error {
 func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
-	if isNoted || !a.p.Options.NoRecords {
+	if isNoted || !a.p.Scan.Options.NoRecords {
 		records, err := a.makeRecords(sites)
 		if err != nil {
 			return err
 		}
-		if !a.p.Options.NoRecords {
-			if anchors, err = a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
+		if !a.p.Scan.Options.NoRecords {
+			if anchors, err = a.p.Scan.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 			}
 		}
 	}
-	if !a.p.Options.DropRelocations {
+	if !a.p.Scan.Options.DropRelocations {
 		a.e.GrowRelocations(*sites[0].Relocs, len(sites))
 	}
 	for i, s := range sites {
@@ -173,7 +173,7 @@ func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 // addNotes adds the notes of probe calls in one text section, and has the section keep them alive.
 func (a *applier) addNotes(sites []*Site, records []linkerset.Record) error {
 	anchors, err := a.notes.add(sites, records)
-	if err != nil || a.p.Options.DropRelocations {
+	if err != nil || a.p.Scan.Options.DropRelocations {
 		return err
 	}
 	for _, ref := range anchors {
@@ -195,7 +195,7 @@ func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.RecordedOffset)}
 		}
 	}
-	if a.p.Options.NoRecords {
+	if a.p.Scan.Options.NoRecords {
 		return records, nil
 	}
 	for i, s := range sites {
@@ -241,7 +241,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 			return err
 		}
 	}
-	if a.p.Options.DropRelocations || a.p.Options.NoRecords {
+	if a.p.Scan.Options.DropRelocations || a.p.Scan.Options.NoRecords {
 		return nil
 	}
 	return a.e.AddRelocation(s.Relocs.Target, a.noneRelocation(s.Reference, anchor))
@@ -270,7 +270,7 @@ func (a *applier) neutraliseLoads() {
 // neutralise turns a relocation at the offset of a reference into R_*_NONE against the record of anchor, or deletes
 // it (Options.DropRelocations).
 func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
-	if a.p.Options.DropRelocations {
+	if a.p.Scan.Options.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
 	} else {
 		a.e.SetRelocation(*r.Relocs, index, a.noneRelocation(r, anchor))

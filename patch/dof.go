@@ -122,7 +122,7 @@ func (p *Plan) weakenStubs(e *elfreloc.Edit) {
 		if stub.Defined || old.Bind == elf.STB_WEAK {
 			continue
 		}
-		retired := elfreloc.Symbol{Name: stub.Name, Bind: elf.STB_GLOBAL, Section: p.Options.DOF.Ignored}
+		retired := elfreloc.Symbol{Name: stub.Name, Bind: elf.STB_GLOBAL, Section: p.Scan.Options.DOF.Ignored}
 		if retired.Section == 0 {
 			retired.Bind, retired.Other = elf.STB_WEAK, old.Other&^3|byte(elf.STV_HIDDEN)
 		}
@@ -145,7 +145,7 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 			bind = elf.STB_WEAK
 		}
 		e.AddSymbol(elfreloc.Symbol{
-			Name: s.Alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Options.DOF.Visibility, Section: s.in.Section, Value: s.in.Start, Size: s.in.Size,
+			Name: s.Alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Scan.Options.DOF.Visibility, Section: s.in.Section, Value: s.in.Start, Size: s.in.Size,
 		})
 	}
 	return err
@@ -188,7 +188,7 @@ func (a *aliases) name(f resolve.Function) (name string, err error) {
 		return AliasPrefix + "." + f.Raw, nil
 	}
 	if a.id == "" {
-		if a.id, err = objectID(a.plan.Scan.Object, a.plan.Options.DOF.Directory); err != nil {
+		if a.id, err = objectID(a.plan.Scan.Object, a.plan.Scan.Options.DOF.Directory); err != nil {
 			return "", err
 		}
 	}
@@ -251,12 +251,11 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 	if found, err := o.NamesContain([][]byte{[]byte(AliasPrefix)}); err != nil || !found {
 		return nil, nil, err
 	}
-	names := DTraceNames()
-	s, err := Find(o, m, names)
+	s, err := Find(o, m, Options{Names: DTraceNames(), NoRecords: true, DOF: &DOF{}})
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := NewPlan(s, Options{Names: names, NoRecords: true, DOF: &DOF{}})
+	p, err := NewPlan(s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -282,7 +281,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 // sitesDisabledByDTrace returns the relocations of sites that `dtrace -G` has disabled, for a plan
 // that is not for DOF: they call no stub.
 func (p *Plan) sitesDisabledByDTrace() (map[image.Addr]bool, error) {
-	if p.Options.DOF != nil || !p.Scan.hasMarks() {
+	if p.Scan.Options.DOF != nil || !p.Scan.hasMarks() {
 		return nil, nil
 	}
 	edits, _, err := DOFEdits(p.Scan.Object)

@@ -15,15 +15,15 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// CheckEarlier refuses, with an *elfreloc.Error, to add to the records of an earlier
+// checkEarlier refuses, with an *elfreloc.Error, to add to the records of an earlier
 // conversion that was made with other options.
-func (p *Plan) CheckEarlier() error {
+func (p *Plan) checkEarlier() error {
 	o, m := p.Scan.Object, p.Scan.Machine
-	earlier, err := p.Options.CheckEarlier(o, m)
+	earlier, err := p.Scan.CheckEarlier()
 	if err != nil || !earlier || len(p.Sites) == 0 {
 		return err
 	}
-	if p.Options.NoRecords {
+	if p.Scan.Options.NoRecords {
 		return earlierError(o, "without --no-records")
 	}
 	anchored, err := linkerset.AnchoredSections(o, m)
@@ -31,13 +31,13 @@ func (p *Plan) CheckEarlier() error {
 		return err
 	}
 	for i := range o.Sections {
-		if _, ok := p.Options.Layout.IsRecordSection(&o.Sections[i]); !ok {
+		if _, ok := p.Scan.Options.Layout.IsRecordSection(&o.Sections[i]); !ok {
 			continue
 		}
 		switch {
-		case anchored[i] && p.Options.DropRelocations:
+		case anchored[i] && p.Scan.Options.DropRelocations:
 			return earlierError(o, "without --drop-relocations")
-		case !anchored[i] && !p.Options.DropRelocations:
+		case !anchored[i] && !p.Scan.Options.DropRelocations:
 			return earlierError(o, "with --drop-relocations")
 		}
 	}
@@ -46,10 +46,9 @@ func (p *Plan) CheckEarlier() error {
 
 // CheckEarlier reports whether an object holds records of an earlier conversion,
 // and refuses those that were made with another layout, or with notes where none
-// are wanted now, or the other way round. m is nil for a machine that is not known;
-// errors are of type *elfreloc.Error.
-func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
-	opts = opts.ForObject(o)
+// are wanted now, or the other way round. Errors are of type *elfreloc.Error.
+func (s *Scan) CheckEarlier() (bool, error) {
+	o, m, opts := s.Object, s.Machine, &s.Options
 	earlier, err := opts.Layout.CheckEarlier(o)
 	if err != nil || !earlier {
 		return false, err
@@ -85,7 +84,7 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 
 // checkTests refuses an object whose is-enabled sites load semaphores where there are to
 // be none, or the other way round. Some of those that jump do not tell.
-func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
+func (opts *Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 	im, entries, err := opts.earlierRecords(o, m)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (e *PrefixError) Error() string {
 // checkAllSemaphores refuses an object whose notes name semaphores that it does not define,
 // where each probe is to have one. That an earlier conversion has made more of them than are
 // wanted now cannot be told: guards define them too.
-func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
+func (opts *Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
 	if opts.Semaphores != All || m == nil {
 		return nil
 	}
@@ -161,7 +160,7 @@ func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error
 }
 
 // earlierRecords reads the records that an object holds.
-func (opts Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
+func (opts *Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
 	im, err := image.Open(o, m)
 	if err != nil {
 		return nil, nil, err

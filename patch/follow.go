@@ -30,7 +30,7 @@ func (p *planner) addCall(ref *Reference) error {
 	relocs = append(relocs, ref.Paired...)
 	p.text.relocs = relocs
 	decode := p.Scan.Machine.Decode
-	if p.Options.DOF != nil {
+	if p.Scan.Options.DOF != nil {
 		decode = p.decodeDOF(ref)
 	}
 	site, err := decode(t, relocs)

@@ -43,7 +43,7 @@ const longestNames = 8192
 // returns what the section has to keep alive: notes and semaphores.
 func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
-	if w.p.Options.Notes == WithNotes {
+	if w.p.Scan.Options.Notes == WithNotes {
 		anchors, err = w.sections.AddStapsdt(section, rela, len(sites), func(i int) (notes.StapsdtNote, error) {
 			d, err := w.describe(sites[i])
 			semaphore, _ := w.p.semaphores.symbol(sites[i].Stub.ID)
@@ -55,7 +55,7 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []l
 			return nil, err
 		}
 	}
-	if w.p.Options.DTrace {
+	if w.p.Scan.Options.DTrace {
 		siteNotes, err := w.forDTrace(sites, records)
 		if err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ const (
 const defaultProbePrefix = "sdt_"
 
 // Complete returns opts with a default in the place of what is missing. What it still leaves to the target of each
-// object is said by ForObject.
+// object is decided by NewScan.
 func (opts Options) Complete() Options {
 	opts.Names = opts.Names.orDefault()
 	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
@@ -175,8 +175,8 @@ func (opts Options) ForTarget(t Target) Options {
 	return opts.Complete()
 }
 
-// ForObject returns the options for an object: those for its target.
-func (opts Options) ForObject(o *elfreloc.Object) Options {
+// forObject returns the options for an object: those for its target.
+func (opts Options) forObject(o *elfreloc.Object) Options {
 	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes {
 		return opts
 	}

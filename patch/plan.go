@@ -15,7 +15,6 @@ import (
 // Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
 	Scan    *Scan
-	Options Options
 	Sites   []Site // sorted by section and offset
 	Loads   []Load // of the addresses that sites call through registers, sorted so too
 	// Refused is what keeps the plan from being applied: references from data, then those
@@ -54,9 +53,9 @@ type planner struct {
 // NewPlan decides on the disabled form of each call that a Scan has found.
 // What cannot be disabled is in Refused; then the plan must not be applied. If the machine is unknown, an object that
 // refers to a stub is an error, even if only debug sections do: no relocation can be neutralised.
-func NewPlan(s *Scan, opts Options) (*Plan, error) {
-	opts = opts.ForObject(s.Object)
-	p := &planner{Plan: &Plan{Scan: s, Options: opts}}
+func NewPlan(s *Scan) (*Plan, error) {
+	opts := &s.Options
+	p := &planner{Plan: &Plan{Scan: s}}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
@@ -184,25 +183,24 @@ func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 // Examine finds the sites of a relocatable object and plans their disabled forms.
 // A site without one is not an error: see Plan.Refused. Errors are of type
 // *elfreloc.Error; one of them is that the object was converted before, with other
-// options, and has calls again (Plan.CheckEarlier); another, that it holds code with
+// options, and has calls again (Scan.CheckEarlier); another, that it holds code with
 // probes which only a link generates.
 func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}
 	}
-	opts = opts.ForObject(o)
-	if err := lto.Check(o, opts.Names.StubTexts()); err != nil {
+	if err := lto.Check(o, opts.Complete().Names.StubTexts()); err != nil {
 		return nil, err
 	}
-	scan, err := Find(o, machines.Lookup(o.ABI()), opts.Names)
+	scan, err := Find(o, machines.Lookup(o.ABI()), opts)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := NewPlan(scan, opts)
+	plan, err := NewPlan(scan)
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.CheckEarlier(); err != nil {
+	if err := plan.checkEarlier(); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -243,10 +241,10 @@ func (p *Plan) addWarnings(out *elfreloc.Output) error {
 	if lost != nil {
 		p.Warnings = append(p.Warnings, lost)
 	}
-	if p.Options.LinkConverts {
+	if p.Scan.Options.LinkConverts {
 		return nil
 	}
-	fat, err := lto.WarnFat(o, p.Options.Names.StubTexts())
+	fat, err := lto.WarnFat(o, p.Scan.Options.Names.StubTexts())
 	if fat != nil {
 		p.Warnings = append(p.Warnings, fat)
 	}

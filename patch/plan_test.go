@@ -32,8 +32,8 @@ func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	t.Helper()
 	data := objects.Read(t, name)
 	o := objects.Open(t, data)
-	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), opts.Names))(t)
-	return expect.Value(patch.NewPlan(scan, opts))(t)
+	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), opts))(t)
+	return expect.Value(patch.NewPlan(scan))(t)
 }
 
 // apply converts an object, and returns what debug/elf sees of it.
@@ -190,7 +190,7 @@ func TestRelocationsOfUnknownTypeAreRefused(t *testing.T) {
 	header := data[int(binary.LittleEndian.Uint64(data[40:]))+64*sec:]
 	binary.LittleEndian.PutUint32(header[4:], androidRELA)
 	expect.Equal(t, "a.o: .crel.text: relocations of unknown type 0x60000002 apply to .text",
-		expect.Failure(patch.Find(objects.Open(t, data), nil, patch.Options{FixedLayout: true}.Complete().Names)))
+		expect.Failure(patch.Find(objects.Open(t, data), nil, defaults())))
 }
 
 // Relocations of a byte each claim more references than there can be: that is one error, and
@@ -213,7 +213,7 @@ func TestMoreReferencesThanHaveRoomAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(header[24:], uint64(len(data)))
 	binary.LittleEndian.PutUint64(header[32:], uint64(len(crel)))
 	expect.Equal(t, fmt.Sprintf("a.o: .crel.text: more than %d references to stubs in %d bytes", text.Size/4+1, text.Size),
-		expect.Failure(patch.Find(objects.Open(t, append(data, crel...)), nil, patch.Options{FixedLayout: true}.Complete().Names)))
+		expect.Failure(patch.Find(objects.Open(t, append(data, crel...)), nil, defaults())))
 }
 
 // planWith is planOf of an object some bytes of which are others.
@@ -221,8 +221,8 @@ func planWith(t *testing.T, name, old, new string) *patch.Plan {
 	t.Helper()
 	data := bytes.ReplaceAll(objects.Read(t, name), []byte(old), []byte(new))
 	o := objects.Open(t, data)
-	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames()))(t)
-	return expect.Value(patch.NewPlan(scan, defaults()))(t)
+	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), defaults()))(t)
+	return expect.Value(patch.NewPlan(scan))(t)
 }
 
 // What mapping symbols call data is not code, even where a machine would take it.

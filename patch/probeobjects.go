@@ -31,7 +31,8 @@ type localObject struct {
 }
 
 // ProbeObjects finds the probe objects whose names are prefix and a probe's id.
-func (s *Scan) ProbeObjects(prefix string) (*ProbeObjects, error) {
+func (s *Scan) ProbeObjects() (*ProbeObjects, error) {
+	prefix := s.Options.ProbePrefix
 	p := &ProbeObjects{
 		prefix: prefix, globals: map[string]uint32{}, defined: map[string]image.Ref{}, locals: map[string][]localObject{},
 	}

@@ -54,7 +54,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 func (p *Plan) probeObjects() (*ProbeObjects, error) {
 	if p.objects == nil {
 		var err error
-		if p.objects, err = p.Scan.ProbeObjects(p.Options.ProbePrefix); err != nil {
+		if p.objects, err = p.Scan.ProbeObjects(); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.SymbolRef, error) {
 // hide makes a probe object hidden where records hold distances, which cannot
 // reach into another module.
 func (f *probeFinder) hide(sym uint32) {
-	if f.p.Options.Layout.Format != linkerset.Relative {
+	if f.p.Scan.Options.Layout.Format != linkerset.Relative {
 		return
 	}
 	if s := f.e.Symbol(sym); s != s.Hidden() {

@@ -47,7 +47,7 @@ type Refusal struct {
 type Scan struct {
 	Object  *elfreloc.Object
 	Machine arch.Machine // nil for one that is not known
-	Names   Names        // of stubs
+	Options Options      // for this object: they leave nothing to choose
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
@@ -62,18 +62,24 @@ type Scan struct {
 	image     image.Image    // once Image has opened it
 }
 
+// NewScan returns the scan of an object in which nothing is found. m is nil for a machine that is not known. What the
+// options leave to the target of the object is decided here, once.
+func NewScan(o *elfreloc.Object, m arch.Machine, opts Options) *Scan {
+	return &Scan{Object: o, Machine: m, Options: opts.forObject(o), limits: newLimits(o)}
+}
+
 // Find reads the symbols of a relocatable object, and the relocations of what is
 // loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
 // relocations in a format that is not supported, are errors: calls might be missed.
-func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
-	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
+func Find(o *elfreloc.Object, m arch.Machine, opts Options) (*Scan, error) {
+	s := NewScan(o, m, opts)
 	if _, err := o.Symbols(); err != nil {
 		return nil, err
 	}
-	if err := s.findGuards(n.Guards); err != nil {
+	if err := s.findGuards(s.Options.Names.Guards); err != nil {
 		return nil, err
 	}
-	if err := s.findStubs(newMatcher(n)); err != nil {
+	if err := s.findStubs(newMatcher(s.Options.Names)); err != nil {
 		return nil, err
 	}
 	if len(s.Stubs) == 0 {

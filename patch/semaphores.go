@@ -64,7 +64,7 @@ type objectSemaphores struct {
 // planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
 	scan := p.Scan
-	if p.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
+	if p.Scan.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
 		return nil
 	}
 	describer, err := p.probeDescriber()
@@ -227,7 +227,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		var err error
 		sym := s.symbol
 		switch {
-		case !s.defined && (s.tested || s.hasNote && p.plan.Options.Semaphores == All): // the object has to define it
+		case !s.defined && (s.tested || s.hasNote && p.plan.Scan.Options.Semaphores == All): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			nameSemaphore(e, s)

@@ -95,13 +95,13 @@ func (p *planner) copyCode(code []byte) []byte {
 
 // disable gives the disabled form of a site, with the text around it.
 func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
-	if p.Options.DOF != nil {
+	if p.Scan.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
 	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {
 		return change, arch.Refuse("do not give it with --symbol", "a function that takes off the stack what code pushes before its call")
 	}
-	env := arch.Context{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Context{ReturnThunk: p.Thunk != "", Armable: p.Scan.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.thunkRelocs(ref.Relocs); err != nil {
 			return change, err

@@ -371,7 +371,7 @@ func TestTestsTellWhetherThereAreNotes(t *testing.T) {
 			data := expect.Value(convertBytes(t, assemble(t, text), first))(t)
 			for _, second := range []patch.Options{defaults(), withNotes()} {
 				o := objects.Open(t, data)
-				_, err := second.CheckEarlier(o, machineOf(o))
+				_, err := patch.NewScan(o, machineOf(o), second).CheckEarlier()
 				if (err == nil) != (first.Notes == second.Notes) {
 					t.Errorf("%s, converted with notes: %v, and again with notes: %v: %v", name, first.Notes, second.Notes, err)
 				}

@@ -112,7 +112,7 @@ func (f *stubsFlags) run(p *program, _ []string) (bool, error) {
 		return false, usagef("-o is missing: it names the object to write; --asm writes assembly to standard output")
 	}
 	need := emit.NewRequirements(emit.RequirementsOptions{
-		Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix, Thunk: f.patch.ReturnThunk, Layouts: f.patch.Layout.Candidates(),
+		Options: f.patch,
 	})
 	failed := p.eachObject(&f.conversionFlags, true, func(o *input.Object) error {
 		if f.isOutput(o.Source) {

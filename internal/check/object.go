@@ -18,15 +18,15 @@ import (
 // still to be converted, or what cannot be.
 func (c *fileChecker) stubCalls() {
 	opts := &c.set.opts
-	scan, err := patch.Find(c.Object.Object, c.Machine, opts.Names)
+	scan, err := patch.Find(c.Object.Object, c.Machine, patch.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix})
 	if c.fail(err) {
 		return
 	}
-	plan, err := patch.NewPlan(scan, patch.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix})
+	plan, err := patch.NewPlan(scan)
 	if c.hasCalls = len(scan.Calls) > 0; c.fail(err) || len(scan.Calls)+len(scan.Refused) == 0 {
 		return
 	}
-	objects, err := scan.ProbeObjects(opts.ProbePrefix)
+	objects, err := scan.ProbeObjects()
 	if c.fail(err) {
 		return
 	}

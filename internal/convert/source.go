@@ -12,7 +12,6 @@ import (
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -84,7 +83,7 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		return nil, err
 	}
 	if !mentions {
-		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
+		_, err := patch.NewScan(o.Object, o.Machine, c.Patch).CheckEarlier()
 		return nil, err
 	}
 	return patch.Examine(o.Object, c.Patch)
@@ -92,21 +91,18 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {
-	scan := &patch.Scan{Object: o.Object, Machine: o.Machine}
+	scan := patch.NewScan(o.Object, o.Machine, c.Patch)
 	var omitted map[*patch.Stub]string
 	if plan != nil {
 		scan = plan.Scan
-		if plan.Options.Notes == patch.WithNotes {
+		if scan.Options.Notes == patch.WithNotes {
 			var err error
 			if omitted, err = plan.OmittedArgs(); err != nil {
 				return err
 			}
 		}
 	}
-	opts := c.Patch.ForObject(o.Object)
-	if err := entry.Describe(scan, plan, omitted, sites.Options{
-		Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: []linkerset.Layout{opts.Layout},
-	}); err != nil {
+	if err := entry.Describe(scan, plan, omitted, []linkerset.Layout{scan.Options.Layout}); err != nil {
 		return err
 	}
 	// Faults of debug information do not matter for a conversion: inspect warns of them.
@@ -152,7 +148,7 @@ func (c *Converter) printLines(w io.Writer, plan *patch.Plan) error {
 	if !c.Verbose {
 		return nil
 	}
-	if err := printSites(w, plan); err != nil || plan.Options.Notes != patch.WithNotes {
+	if err := printSites(w, plan); err != nil || plan.Scan.Options.Notes != patch.WithNotes {
 		return err
 	}
 	return printOmittedArgs(w, plan)

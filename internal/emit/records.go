@@ -81,7 +81,7 @@ func NewRecordList(opts patch.Options) *RecordList {
 // converted, that is the error: what cannot be switched off cannot be switched on
 // either.
 func (l *RecordList) Add(o *elfreloc.Object, m arch.Machine) error {
-	l.opts.Layout = l.opts.ForObject(o).Layout
+	l.opts.Layout = patch.NewScan(o, m, l.opts).Options.Layout
 	plan, err := l.plan(o, m)
 	if err != nil {
 		return err
@@ -119,11 +119,11 @@ func (l *RecordList) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, erro
 	if err != nil || !mentioned {
 		return nil, err
 	}
-	scan, err := patch.Find(o, m, l.opts.Names)
+	scan, err := patch.Find(o, m, l.opts)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := patch.NewPlan(scan, l.opts)
+	plan, err := patch.NewPlan(scan)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (l *RecordList) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, erro
 
 func (l *RecordList) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	o := plan.Scan.Object
-	objects, err := plan.Scan.ProbeObjects(l.opts.ProbePrefix)
+	objects, err := plan.Scan.ProbeObjects()
 	if err != nil {
 		return err
 	}

@@ -38,12 +38,7 @@ import (
 
 // RequirementsOptions say what probes are called.
 type RequirementsOptions struct {
-	Names       patch.Names
-	ProbePrefix string // of probe objects' names; the probe id follows
-	Layouts     []linkerset.Layout
-	// Thunk is the symbol to jump to instead of returning. When it is "", the
-	// machine's own is used if an object that calls stubs refers to it.
-	Thunk arch.ThunkChoice
+	patch.Options
 	// Converted says that no call of a stub is left in the link, so that none needs
 	// a function.
 	Converted bool
@@ -197,7 +192,7 @@ func (n *Requirements) Begin(o *elfreloc.Object, m arch.Machine) (err error) {
 		return nil
 	}
 	if m != nil {
-		thunk, r := m.Traits().Thunk(n.opts.Thunk)
+		thunk, r := m.Traits().Thunk(n.opts.ReturnThunk)
 		if r != nil {
 			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Reason, r.Hint)}
 		}
@@ -312,7 +307,7 @@ func (n *Requirements) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map
 		if err != nil || !found {
 			return err
 		}
-		if scan, err = patch.Find(o, n.machine, n.opts.Names); err != nil {
+		if scan, err = patch.Find(o, n.machine, n.opts.Options); err != nil {
 			return err
 		}
 	}
@@ -332,7 +327,7 @@ func (n *Requirements) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map
 			n.stubs[s.Name] = s.Kind
 		}
 	}
-	objects, err := scan.ProbeObjects(n.opts.ProbePrefix)
+	objects, err := scan.ProbeObjects()
 	if err != nil {
 		return err
 	}
@@ -379,7 +374,7 @@ func (n *Requirements) addRecords(o *elfreloc.Object, hidden map[string]bool) er
 		}
 		return n.addRecord(o, e, hidden)
 	}
-	for _, l := range n.opts.Layouts {
+	for _, l := range n.opts.Layout.Candidates() {
 		if err := l.Each(im, add); err != nil {
 			return err
 		}

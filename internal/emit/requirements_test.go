@@ -23,7 +23,7 @@ import (
 )
 
 func testOptions() emit.RequirementsOptions {
-	return emit.RequirementsOptions{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()}
+	return emit.RequirementsOptions{Options: patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}}
 }
 
 func openBytes(data []byte, name string) (*elfreloc.Object, error) {
@@ -233,7 +233,7 @@ func TestHiddenReferences(t *testing.T) {
 			files, paths = append(files, name), append(paths, filepath.Join(directory, name))
 		}
 		for _, convert := range []bool{false, true} {
-			options := emit.RequirementsOptions{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Converted: true}
+			options := emit.RequirementsOptions{Options: patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, Converted: true}
 			need, part := emit.NewRequirements(options), emit.NewRequirements(options)
 			for i, path := range paths {
 				data := disk.Read(t, path)

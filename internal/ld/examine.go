@@ -269,7 +269,7 @@ func (e *examiner) addObject(c *contents, o *input.Object) {
 	if c.needs == nil {
 		c.needs = newNeeds(e.options)
 	}
-	c.needs.err = errors.Join(c.needs.err, c.needs.add(e.options, o, &patch.Scan{}))
+	c.needs.err = errors.Join(c.needs.err, c.needs.add(e.options, o, patch.NewScan(o.Object, o.Machine, e.options)))
 }
 
 // addLTO adds a source that the linker, or its plugin, generates code of, with probes or without: an object, or

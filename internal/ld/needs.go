@@ -33,8 +33,7 @@ type probeNeeds struct {
 
 func stubOptions(o patch.Options) emit.RequirementsOptions {
 	return emit.RequirementsOptions{
-		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: o.Layout.Candidates(),
-		Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
+		Options: o, Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
 	}
 }
 
@@ -94,7 +93,11 @@ func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) e
 			return err
 		}
 	}
-	hasRecords, err := o.CheckEarlier(obj.Object, obj.Machine)
+	checked := scan
+	if checked == nil {
+		checked = patch.NewScan(obj.Object, obj.Machine, o)
+	}
+	hasRecords, err := checked.CheckEarlier()
 	switch {
 	case err == nil:
 		p.hasRecords = p.hasRecords || hasRecords

@@ -20,13 +20,13 @@ import (
 // Describe lists the sites of an object: those of a plan that was made of the scan, or
 // nil, and those that an earlier conversion, the headers of provider files or `dtrace -G` have left.
 // omitted is what notes leave out, or would, or nil if not asked for (patch.Plan.OmittedArgs).
-func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, opts sites.Options) error {
+func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, layouts []linkerset.Layout) error {
 	if plan != nil {
 		m.plan(plan, omitted)
 	}
 	if scan.Machine != nil {
 		m.Machine = scan.Machine.Traits().Name
-		if err := m.existing(scan, opts); err != nil {
+		if err := m.existing(scan, layouts); err != nil {
 			return err
 		}
 	}
@@ -48,11 +48,12 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 }
 
 // existing adds the sites that call no stub any more. Notes that cannot be read name none; check finds them.
-func (m *Object) existing(scan *patch.Scan, opts sites.Options) error {
+func (m *Object) existing(scan *patch.Scan, layouts []linkerset.Layout) error {
 	im, err := scan.Image()
 	if err != nil {
 		return err
 	}
+	opts := sites.Options{Names: scan.Options.Names, ProbePrefix: scan.Options.ProbePrefix, Layouts: layouts}
 	space := sites.New(scan.Object, im, im, 0, opts)
 	if err := space.Read(); err != nil {
 		return err
@@ -122,9 +123,9 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.Describe(s.Stub.Kind, s.Change.Site.Form), State: sites.Live,
 		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
 	}
-	if !p.Options.NoRecords && p.Scan.Machine != nil {
-		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
-		m.HasNote = p.Options.Notes == patch.WithNotes && s.Stub.Kind == arch.Probe
+	if !p.Scan.Options.NoRecords && p.Scan.Machine != nil {
+		m.Record = &Record{p.Scan.Options.Layout.Section(s.Stub.Kind), p.Scan.Options.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
+		m.HasNote = p.Scan.Options.Notes == patch.WithNotes && s.Stub.Kind == arch.Probe
 	}
 	return m
 }
@@ -190,7 +191,6 @@ type Inspection struct {
 // would do to it, what another one has done, and where in the source that is. m holds
 // what was found when there is an error.
 func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error) {
-	opts = opts.ForObject(o.Object)
 	i := &Inspection{Object: m, machine: o.Machine, name: o.Object.Machine.String()}
 	scan, plan, err := wouldBe(o, opts)
 	if err != nil {
@@ -202,7 +202,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 			return nil, err
 		}
 	}
-	if err := m.Describe(scan, plan, omitted, sites.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: opts.Layout.Candidates()}); err != nil {
+	if err := m.Describe(scan, plan, omitted, scan.Options.Layout.Candidates()); err != nil {
 		return nil, err
 	}
 	if plan != nil {
@@ -215,21 +215,19 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 // wouldBe finds what a conversion would do, were there no earlier records. The plan is
 // nil where no stub is mentioned.
 func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
-	mentioned, err := o.NamesContain(opts.Names.StubTexts())
-	if err != nil {
-		return nil, nil, err
+	scan := patch.NewScan(o.Object, o.Machine, opts)
+	mentioned, err := o.NamesContain(scan.Options.Names.StubTexts())
+	if err != nil || !mentioned {
+		return scan, nil, err
 	}
-	if !mentioned {
-		return &patch.Scan{Object: o.Object, Machine: o.Machine}, nil, nil
-	}
-	scan, err := patch.Find(o.Object, o.Machine, opts.Names)
+	scan, err = patch.Find(o.Object, o.Machine, scan.Options)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.Machine == nil {
 		return scan, patch.UnsupportedPlan(scan), nil
 	}
-	plan, err := patch.NewPlan(scan, opts)
+	plan, err := patch.NewPlan(scan)
 	return scan, plan, err
 }
 
