@@ -14,9 +14,9 @@ import (
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
-	Scan    *Scan
-	Sites   []Site // sorted by section and offset
-	Loads   []Load // of the addresses that sites call through registers, sorted so too
+	Scan  *Scan
+	Sites []Site // sorted by section and offset
+	Loads []Load // of the addresses that sites call through registers, sorted so too
 	// Refused is what keeps the plan from being applied: references from data, then those
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
