@@ -55,7 +55,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
-	if p.Scan.Options.HasNotes() {
+	if p.Scan.Options.hasNotes() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}

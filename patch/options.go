@@ -78,8 +78,8 @@ func (opts Options) Complete() Options {
 	return opts
 }
 
-// HasNotes reports whether there are notes of any kind.
-func (opts Options) HasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
+// hasNotes reports whether there are notes of any kind.
+func (opts Options) hasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
 
 // MayHaveNotes reports whether some object gets notes of any kind.
 func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().Notes != WithoutNotes }
@@ -88,7 +88,7 @@ func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one byte, and its function
 // boundary tracing owns each return. So the first byte of a site has to be a NOP of one byte.
 func (opts Options) armable() bool {
-	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
+	return opts.hasNotes() || opts.Layout.Format == linkerset.FreeBSD
 }
 
 // Target is what a relocatable object is made for, as far as the usual reader of its probes

@@ -51,7 +51,7 @@ type Scan struct {
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
-	Guards  []Guard      // in the order of their symbols
+	Guards  []guard      // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
@@ -289,8 +289,8 @@ func (s *Scan) Image() (image.Image, error) {
 // follows. A conversion with notes gives them the names that tracers expect, which a preprocessor cannot make.
 const GuardPrefix = "__dtrace_semaphore_"
 
-// Guard is the symbol of a semaphore that guards read.
-type Guard struct {
+// guard is the symbol of a semaphore that guards read.
+type guard struct {
 	Symbol uint32 // its index
 	ID     string // of the probe
 }
@@ -305,7 +305,7 @@ func (s *Scan) findGuards(prefix string) error {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
 			}
-			s.Guards = append(s.Guards, Guard{uint32(i), id})
+			s.Guards = append(s.Guards, guard{uint32(i), id})
 		}
 	}
 	return nil

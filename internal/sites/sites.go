@@ -65,8 +65,6 @@ type Space struct {
 	Notes      []notes.Note
 	DOF        []dof.FunctionProbe // of a linked file
 	Faults     Faults
-
-	relocatable *image.Object // File, if it is an object
 }
 
 // Faults are what could not be read of a space.
@@ -82,10 +80,9 @@ type Faults struct {
 // New makes the space of an object, which file shows at the addresses that it was linked for, and memory where
 // a loader has put it, base bytes above; without a loader, memory is file.
 func New(o *elfreloc.Object, file, memory image.Image, base uint64, opts Options) *Space {
-	relocatable, _ := file.(*image.Object)
 	return &Space{
 		Options: opts, Object: o, File: file, Memory: memory, Base: base,
-		Probes: linkerset.NewProbes(memory, opts.ProbePrefix), relocatable: relocatable,
+		Probes: linkerset.NewProbes(memory, opts.ProbePrefix),
 	}
 }
 

@@ -291,7 +291,7 @@ func (s *Space) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok boo
 
 // relocation returns the first relocation of so many bytes of code in an object, nil if there is none.
 func (s *Space) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
-	fields, err := s.relocatable.Relocations(at.Section)
+	fields, err := image.Relocations(s.File, at.Section)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (s *Space) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, er
 
 // symbol returns the symbol that a relocation names; of a section, it has no name.
 func (s *Space) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
-	syms, err := s.relocatable.Object().Symbols()
+	syms, err := s.Object.Symbols()
 	if err != nil || rel.Sym == 0 {
 		return image.Ref{Undefined: true}, err
 	}
