@@ -51,7 +51,7 @@ type Scan struct {
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
-	Guards  []guard      // in the order of their symbols
+	guards  []guard      // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
@@ -305,7 +305,7 @@ func (s *Scan) findGuards(prefix string) error {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
 			}
-			s.Guards = append(s.Guards, guard{uint32(i), id})
+			s.guards = append(s.guards, guard{uint32(i), id})
 		}
 	}
 	return nil
