@@ -41,8 +41,16 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			e.Empty(i)
 		}
 	}
-	if p.Scan.Options.DOF != nil {
-		return p.applyDOF(e)
+	if err := p.disableSites(e); err != nil || p.Scan.Options.Also == nil {
+		return err
+	}
+	return p.Scan.Options.Also(p, e)
+}
+
+// disableSites queues the sites of a plan, with their records and notes.
+func (p *Plan) disableSites(e *elfreloc.Edit) error {
+	if p.Scan.Options.DTraceForms {
+		return p.applyDTraceForms(e)
 	}
 	probes, err := newProbeFinder(p, e)
 	if err != nil {
@@ -75,37 +83,6 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		a.notes.warnHidden()
 	}
 	probes.removeStubs()
-	return nil
-}
-
-// applyDOF queues a plan that has Options.DOF.
-func (p *Plan) applyDOF(e *elfreloc.Edit) error {
-	if len(p.Sites) == 0 {
-		return nil
-	}
-	if err := p.addAliases(e); err != nil {
-		return err
-	}
-	none := p.Scan.Machine.Traits().None
-	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Reloc.Type == none {
-			continue // of an earlier run
-		}
-		e.Patch(s.Relocs.Target, s.patch())
-		if s.Change.Target != arch.TargetNone {
-			if err := a.retargetRelocation(s, linkerset.SymbolRef{}); err != nil {
-				return err
-			}
-			continue
-		}
-		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
-		for j := range s.Paired {
-			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
-		}
-	}
-	p.weakenStubs(e)
 	return nil
 }
 

@@ -40,11 +40,12 @@ type planner struct {
 	operands operandTexts // of marked NOPs
 	code     []byte       // of sites, before and after
 
-	thunkRefused *arch.Refusal
-	thunks       map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
-	flow         arch.Flow                     // for calls away from their relocations, once it is needed
-	followed     map[relocation]*arch.Followed // the loads of section followedIn
-	followedIn   int
+	mayHaveDTraceMarks bool // see findDTraceMarks
+	thunkRefused       *arch.Refusal
+	thunks             map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
+	flow               arch.Flow                     // for calls away from their relocations, once it is needed
+	followed           map[relocation]*arch.Followed // the loads of section followedIn
+	followedIn         int
 
 	omitted       int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
@@ -71,7 +72,7 @@ func NewPlan(s *Scan) (*Plan, error) {
 		return nil, s.Unsupported()
 	}
 	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
-	if _, ok := s.Machine.(arch.DOFMachine); opts.DOF != nil && !ok {
+	if _, ok := s.Machine.(arch.DOFMachine); opts.DTraceForms && !ok {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", s.Object.Machine)}
 	}
 	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
@@ -98,16 +99,21 @@ func (p *planner) addCalls() error {
 	if p.operands, err = s.readOperands(); err != nil {
 		return err
 	}
-	disabled, err := p.sitesDisabledByDTrace()
-	if err != nil {
+	if err := p.findDTraceMarks(); err != nil {
 		return err
 	}
-	p.disabledByDTrace = len(disabled) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !disabled[ref.addr()] {
-			if err := p.addCall(ref); err != nil {
-				return err
-			}
+		ref := &s.Calls[i]
+		disabled, err := p.isDisabledByDTrace(ref)
+		if err != nil {
+			return err
+		}
+		if disabled {
+			p.disabledByDTrace = true
+			continue
+		}
+		if err := p.addCall(ref); err != nil {
+			return err
 		}
 	}
 	p.sortSites()

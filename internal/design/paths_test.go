@@ -29,12 +29,12 @@ var textualPaths = map[string]string{
 	"internal/check/report.go: pathFrom Rel":         "shown, and never opened",
 	"internal/debuginfo/program.go: join Join":       "the name of a source, shown and compared, and never opened",
 	"internal/input/file.go: Distinct EvalSymlinks":  "compared, and never opened",
-	"cmd/sdtconvert/providerdof.go: patchDOF Dir":    "hashed, and never opened",
+	"cmd/sdtconvert/providerdof.go: aliases Dir":    "hashed, and never opened",
 	"internal/ld/linker.go: hasName EvalSymlinks":    "its last component alone is used",
 	"internal/paths/paths.go: Absolute Abs":          "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":     "after the path was made absolute without a change",
-	"patch/dof.go: pathFrom Clean":                   "hashed, and never opened",
-	"patch/dof.go: pathFrom Rel":                     "hashed, and never opened",
+	"internal/dtrace/dtrace.go: pathFrom Clean":                   "hashed, and never opened",
+	"internal/dtrace/dtrace.go: pathFrom Rel":                     "hashed, and never opened",
 	"internal/replace/temp.go: resolve EvalSymlinks": "the file behind the link is replaced, and not the link",
 }
 

@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/dof"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -36,8 +37,8 @@ type Site struct {
 	// Space.Memory.
 	linkerset.Entry
 	Source Source
-	Note   *notes.Note    // nil if no note names the site; of several, the one of the record's probe
-	Edit   *patch.DOFEdit // of FromEdit
+	Note   *notes.Note  // nil if no note names the site; of several, the one of the record's probe
+	Edit   *dtrace.Edit // of FromEdit
 
 	probe *linkerset.Probe // nil for FromRecord
 }
@@ -224,7 +225,7 @@ func (s *Space) readDOF() (err error) {
 }
 
 func (s *Space) readEdits() error {
-	edits, marks, err := patch.DOFEdits(s.Object)
+	edits, marks, err := dtrace.Edits(s.Object)
 	if err != nil {
 		return err
 	}
