@@ -260,6 +260,13 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		r.supervisor.Go(func() { r.answerDefinitions(o) })
 		return
 	}
+	if at := strings.LastIndex(o.Path, codePath); at >= 0 { // a linker may put a directory before it
+		if code, ok := r.plan.code.inputs[o.Path[at:]]; ok {
+			fd, err := openDescriptor(descriptorPath(code))
+			r.giveDescriptor(o, fd, err)
+			return
+		}
+	}
 	id, ok := supervise.Identify(o.File)
 	if !ok {
 		if err := o.CheckReachable(); err != nil {
