@@ -202,9 +202,9 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 		}
 	}
 	places, others := p.placesOfCode(extractions)
-	if len(objects) == 0 || len(places) == 0 {
-		return p, fmt.Errorf("%s: generates %s for link-time optimisation, for which the line has %s; compile what has probes with -fno-lto",
-			l.linker.path, message.Plural(len(objects), "object"), message.Plural(len(places), "place"))
+	if len(objects) == 0 {
+		return p, fmt.Errorf("%s: generates no object for link-time optimisation of %s; compile what has probes with -fno-lto",
+			l.linker.path, message.Plural(len(places)+len(others), "file"))
 	}
 	converted, err := c.convertAll(objects)
 	if err != nil {
