@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -268,63 +266,6 @@ func TestMergeCREL(t *testing.T) {
 	all.Run(t)
 }
 
-// TestConvertedCRELIsItsTwin compares what LLVM reads of relocations: conversion makes of
-// SHT_CREL what it makes of SHT_RELA, of all sections.
-func TestConvertedCRELIsItsTwin(t *testing.T) {
-	all := product.New(dimensions("options")...)
-	for _, c := range crelCompilers() {
-		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
-			name := strings.Join(flags, " ")
-			all.Add(c.String()+name, append(c.values(), name), crelTest(c, func(t *testing.T) {
-				tools.Need(t, toolchains.LLVM("llvm-readelf"))
-				for _, source := range []string{"calls.c", "program.c", "comdat.cc"} {
-					compact := convert(t, c.object(t, source, "-g"), flags...)
-					twin := convert(t, c.withoutCREL().object(t, source, "-g"), flags...)
-					got, want := relocationLines(t, compact), relocationLines(t, twin)
-					if tools.OpenELF(t, twin).Machine == elf.EM_386 { // llvm-readelf shows no addends of SHT_REL
-						got = withoutAddends(got)
-					}
-					if !slices.Equal(got, want) || len(got) == 0 {
-						t.Errorf("%s: got\n%s\nwant\n%s", compact, strings.Join(got, "\n"), strings.Join(want, "\n"))
-					}
-					kinds := map[elf.SectionType]int{}
-					for _, s := range tools.OpenELF(t, compact).Sections {
-						kinds[s.Type]++
-					}
-					if kinds[objects.CREL] == 0 {
-						t.Errorf("%s: no SHT_CREL: %v", compact, kinds)
-					}
-					sameFile(t, convert(t, compact, flags...), compact)
-				}
-			}))
-		}
-	}
-	all.Run(t)
-}
-
-// relocationLines returns the relocations of an object as llvm-readelf prints them, under
-// names of sections that do not tell their type.
-func relocationLines(t *testing.T, object string) []string {
-	t.Helper()
-	var lines []string
-	for line := range strings.Lines(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", object)) {
-		line = strings.TrimSpace(line)
-		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
-			name, rest, _ := strings.Cut(rest, "'")
-			_, count, _ := strings.Cut(rest, " contains ")
-			for _, prefix := range []string{".crel", ".rela", ".rel"} {
-				if rest, ok := strings.CutPrefix(name, prefix); ok {
-					name = rest
-					break
-				}
-			}
-			line = name + ": " + count
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 // TestCRELOfArmIsRefused shows why: the addends that clang gives branches are 0, and the fields have
 // those that a branch to the function itself needs. Linkers believe the relocation. If a compiler
 // writes both alike, this test fails, and its objects may be converted.
@@ -365,14 +306,4 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-var addend = regexp.MustCompile(`( \+ Addend| [+-] [0-9a-f]+)$`)
-
-// withoutAddends returns lines of relocationLines without the addends.
-func withoutAddends(lines []string) []string {
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(addend.ReplaceAllString(line, ""))
-	}
-	return lines
 }
