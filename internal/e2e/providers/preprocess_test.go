@@ -3,10 +3,12 @@ package providers
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,4 +130,30 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	disk.Absent(t, filepath.Join(b.Directory, "out.h"))
+}
+
+// A signal that ends the program ends the compiler and what that runs.
+func TestCompilerIsEnded(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "provider p { probe a(); };\n")
+	b.write(t, "cpp", "#!/bin/sh\ntest $1 = -dumpmachine && exit 1\nsleep 1000 & echo $! >child.tmp; mv child.tmp child; wait\n")
+	expect.OK(t, os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777))
+	cmd := exec.Command(b.dtrace, "-C", "-h", "-s", "p.d", "-x", "cpppath=./cpp")
+	cmd.Dir = b.Directory
+	expect.OK(t, cmd.Start())
+	child := ""
+	expect.Soon(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(b.Directory, "child"))
+		child = strings.TrimSpace(string(text))
+		return err == nil
+	}, "the compiler has started")
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err == nil {
+		t.Error("ended well")
+	}
+	expect.Soon(t, func() bool {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, "the compiler's child has ended")
+	b.holds(t, "child", "cpp", "p.d")
 }
