@@ -236,23 +236,6 @@ func nopCommands() string {
 	return s.String()
 }
 
-// TestNopsUnderGDB compares the arguments that gdb reads with those of the program.
-func TestNopsUnderGDB(t *testing.T) {
-	tools.Need(t, "gdb")
-	input := filepath.Join(t.TempDir(), "input")
-	disk.Write(t, input, "\n\n\n")
-	for _, c := range []compiler{gcc, oldClang, clang} {
-		for _, flags := range []string{"-O2", "-O0", "-Os -fomit-frame-pointer"} {
-			t.Run(c.cc.Name+flags, func(t *testing.T) {
-				t.Parallel()
-				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
-				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + nopCommands() + "continue\n"
-				expect.Equal(t, p.said(t, 3), underGDB(t, "gdb", script, p.nops(t)))
-			})
-		}
-	}
-}
-
 // TestNopsUnderGDBRemotely is TestNopsUnderGDB with programs that are emulated: of the
 // machines whose operands gdb knows in notes.
 func TestNopsUnderGDBRemotely(t *testing.T) {
@@ -276,10 +259,4 @@ func TestNopsUnderGDBRemotely(t *testing.T) {
 		}
 	}
 	all.Run(t)
-}
-
-// nops links the converted program the usual way.
-func (p program) nops(t *testing.T) string {
-	t.Helper()
-	return p.image(t, "program", []string{"-pie"}, append(p.convert(t), p.main)...)
 }

@@ -246,21 +246,3 @@ func checkSection(t *testing.T, path string, names ...string) {
 		t.Errorf("%s has the semaphores %v", path, found)
 	}
 }
-
-// TestSemaphoresLTO has semaphores defined by code that is generated in the link.
-func TestSemaphoresLTO(t *testing.T) {
-	for _, lto := range toolchains.LTOs() {
-		w := way{linker: lto.Linker, mode: "-pie", gc: true}
-		chain := toolchain{toolchains.AMD64, lto.Compiler, []string{"-O2", "-fPIE", lto.Flag}}
-		t.Run(chain.String()+"/"+w.String(), func(t *testing.T) {
-			t.Parallel()
-			chain.need(t, w.linker)
-			link := append(append(chain.machine.CC(lto.Compiler), w.flags(t)...), lto.Flag)
-			exe := output(t, "semaphores", append(link, chain.object(t, "semaphores.c"), chain.object(t, "semaphores.cc"))...)
-			if got := tools.Must(t, exe); got != raised {
-				t.Errorf("it prints\n%s, not\n%s", got, raised)
-			}
-			checkSection(t, exe, "both", "waited", "illumos")
-		})
-	}
-}
