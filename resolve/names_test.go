@@ -77,26 +77,6 @@ func TestEqualNames(t *testing.T) {
 	}
 }
 
-// clang's unique names.
-func TestUniqueNames(t *testing.T) {
-	tools.Need(t, toolchains.LLVM("clang"))
-	object := compile(t, toolchains.LLVM("clang"), []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
-	o := tools.OpenELF(t, object)
-	table := tableOf(t, object, nowhere)
-	syms := expect.Value(o.Symbols())(t)
-	for i := range syms.Len() {
-		s := syms.At(i)
-		if !strings.Contains(s.Name, ".__uniq.") {
-			continue
-		}
-		if f, ok := table.Lookup(s.Section, s.Value); !ok || f.Name != "helper" || f.Raw != s.Name {
-			t.Errorf("%s is %+v", s.Name, f)
-		}
-		return
-	}
-	t.Error("clang makes no unique name")
-}
-
 // The linker keeps riscv64's local labels, since it moves them: none of them, nor
 // a mapping symbol, is ever a function. Other assemblers keep none.
 func TestLocalLabels(t *testing.T) {
@@ -157,40 +137,6 @@ func TestDescriptorsInAnObject(t *testing.T) {
 	}
 }
 
-// In a linked image the descriptors hold addresses, or the loader's relocations
-// do. nm -S --synthetic shows where the code is: it names it with a dot.
-func TestDescriptorsInImages(t *testing.T) {
-	m := toolchains.PPC64
-	tools.Need(t, m.Tools("gcc", "nm", "addr2line", "strip")...)
-	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
-	for kind, flags := range map[string][]string{"exe": {"-no-pie"}, "pie": {"-pie"}, "shared": {"-shared"}} {
-		t.Run(kind, func(t *testing.T) {
-			image := filepath.Join(t.TempDir(), "image")
-			tools.Output(t, m.Tool("gcc"), append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
-			table := tableOf(t, image, nowhere)
-			code := make(map[string]uint64)
-			for _, line := range strings.Split(tools.Output(t, m.Tool("nm"), "--synthetic", image), "\n") {
-				if columns := strings.Fields(line); len(columns) == 3 && strings.HasPrefix(columns[2], ".") {
-					code[columns[2][1:]] = parseHex(t, columns[0])
-				}
-			}
-			for _, name := range []string{"entry", "exported", "local"} {
-				if f, ok := table.Lookup(0, code[name]); !ok || f.Name != name || f.Start != code[name] || f.Size == 0 {
-					t.Errorf("%#x is %+v, want %s", code[name], f, name)
-				}
-			}
-			tools.Output(t, m.Tool("strip"), image)
-			table = tableOf(t, image, nowhere)
-			if f, ok := table.Lookup(0, code["local"]); !ok || f.From != resolve.EhFrame {
-				t.Errorf("%#x is %+v without symbols", code["local"], f)
-			}
-			if f, _ := table.Lookup(0, code["exported"]); kind == "shared" && f.Raw != "exported" {
-				t.Errorf("%#x is %+v by .dynsym", code["exported"], f)
-			}
-		})
-	}
-}
-
 // An image without section headers has its segments: unwind tables are found
 // through them, and the loader's symbols are for the caller to find.
 func TestNoSectionHeaders(t *testing.T) {
@@ -240,37 +186,6 @@ func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Sym
 	f := disk.OpenELF(t, image)
 	entries := expect.Value(f.Section(".dynsym").Data())(t)
 	return expect.Value(o.MakeSymbols(entries, expect.Value(f.Section(".dynstr").Data())(t)))(t)
-}
-
-// An unsized function of .dynsym holds no more than its unwind table says, or up
-// to where the next one begins: what follows may be static.
-func TestUnsizedDynamicFunctions(t *testing.T) {
-	tools.Need(t, "gcc", "strip")
-	image := filepath.Join(t.TempDir(), "image")
-	tools.Output(t, "gcc", "-shared", "-nostdlib", "-o", image, source("unsized.S"))
-	names := []string{"described", "static_one", "plain", "static_two", "last"}
-	starts := make(map[string]uint64)
-	for _, name := range names {
-		_, starts[name] = addressOf(t, image, name)
-	}
-	tools.Output(t, "strip", image)
-	table := tableOf(t, image, nowhere)
-	for _, c := range []struct {
-		symbol string
-		off    uint64
-		want   string
-	}{
-		{"described", 0, "described+0x0"}, {"described", 3, "described+0x3"}, {"described", 4, ""},
-		{"static_one", 0, "sub_"}, {"static_one", 3, "sub_"},
-		{"plain", 0, "plain+0x0"}, {"plain", 7, "plain+0x7"},
-		{"static_two", 0, "sub_"}, {"static_two", 4, ""},
-		{"last", 0, "last+0x0"}, {"last", 3, "last+0x3"}, {"last", 4096, ""},
-	} {
-		got := table.Place(0, starts[c.symbol]+c.off)
-		if got != c.want && (c.want != "sub_" || !strings.HasPrefix(got, "sub_")) {
-			t.Errorf("%s+%#x is %q, want %q", c.symbol, c.off, got, c.want)
-		}
-	}
 }
 
 // What is wrong with a debug file or with unwind tables is said, and the rest is

@@ -225,39 +225,3 @@ func TestDamagedIndex(t *testing.T) {
 		t.Error("nothing was refused, or nothing found")
 	}
 }
-
-// A static function whose symbol was stripped is not said to be in the symbol without a
-// size before it, which is the start files'.
-func TestFunctionsBehindStartFiles(t *testing.T) {
-	const program = "__attribute__((noinline)) static int hidden(int x) { return x * 3; }\n" +
-		"int main(int argc, char **argv) { return hidden(argc) + hidden(argc + 2); }\n"
-	for _, m := range toolchains.Machines {
-		t.Run(m.Name, func(t *testing.T) {
-			t.Parallel()
-			tools.Need(t, m.Tools("gcc", "objcopy")...)
-			directory := t.TempDir()
-			path := func(name string) string { return filepath.Join(directory, name) }
-			disk.Write(t, path("in.c"), program)
-			tools.Must(t, m.Tool("gcc"), append([]string{"-O2", "-fasynchronous-unwind-tables", "-o", path("whole"), path("in.c")}, m.LinkFlags...)...)
-			tools.Must(t, m.Tool("objcopy"), "--strip-symbol=hidden", path("whole"), path("image"))
-			text, start := disk.OpenELF(t, path("whole")).Section(".text"), uint64(0)
-			whole := tableOf(t, path("whole"), nowhere)
-			for at := text.Addr; at < text.Addr+text.Size && start == 0; at++ {
-				if f, ok := whole.Lookup(0, at); ok && f.Raw == "hidden" {
-					start = f.Start
-				}
-			}
-			if start == 0 {
-				t.Fatal("no function hidden")
-			}
-			got, ok := tableOf(t, path("image"), nowhere).Lookup(0, start)
-			if m == toolchains.ARM { // whose unwind tables may say that it is in a function before it
-				if ok && !got.Unsized {
-					t.Errorf("%#x is in %+v", start, got)
-				}
-			} else if want := fmt.Sprintf("sub_%x", start); !ok || got.Raw != want || got.From != resolve.EhFrame {
-				t.Errorf("%#x is in %+v, %v, want %s", start, got, ok, want)
-			}
-		})
-	}
-}

@@ -1,17 +1,13 @@
 package amd64
 
 import (
-	"debug/elf"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
-	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -82,20 +78,6 @@ func decodeAsm(t *testing.T, code []byte) string {
 		out, code = append(out, x86asm.GNUSyntax(inst, 0, nil)), code[inst.Len:]
 	}
 	return strings.Join(out, "; ")
-}
-
-// What stands around a site, or the relocation of old assemblers, does not matter.
-func TestDecodeFindsTheSite(t *testing.T) {
-	for typ, code := range map[elf.R_X86_64]string{elf.R_X86_64_PC32: "e8 00 00 00 00", elf.R_X86_64_GOTPCREL: "ff 15 00 00 00 00"} {
-		before := unhex(t, "48 89 e5 e8 ff 15 0f 90") // mov; and bytes that look like calls
-		site := unhex(t, code)
-		text := arch.Text{Code: slices.Concat(before, site, unhex(t, "cc c3 0f 85")), Start: 0x100}
-		got, err := Machine.Decode(text, []elfreloc.Relocation{{Offset: 0x108 + uint64(len(site)) - 4, Type: uint32(typ), Addend: -4}})
-		want := arch.Site{Offset: 0x108, Form: arch.Call, GOT: len(site) == 6, Code: site}
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v: %v %s", typ, err, diff)
-		}
-	}
 }
 
 func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {

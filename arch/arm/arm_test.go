@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,82 +17,9 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-var kinds = []arch.Kind{arch.Probe, arch.Enabled}
-
-// swapped reverses the bytes of instructions of a set.
-func swapped(code []byte, set arch.Encoding) []byte {
-	n := insnLen
-	if set == arch.Thumb {
-		n = halfword
-	}
-	code = bytes.Clone(code)
-	for i := 0; i+n <= len(code); i += n {
-		slices.Reverse(code[i : i+n])
-	}
-	return code
-}
-
-// sites are branches as assemblers write them, in little-endian code.
-var sites = []struct {
-	code string
-	typ  elf.R_ARM
-	set  arch.Encoding
-}{
-	{"feffffeb", elf.R_ARM_CALL, arch.A32},
-	{"feffff1b", elf.R_ARM_JUMP24, arch.A32},
-	{"fefffffa", elf.R_ARM_CALL, arch.A32},
-	{"feffffea", elf.R_ARM_JUMP24, arch.A32},
-	{"feffff9a", elf.R_ARM_JUMP24, arch.A32},
-	{"00f020e3", elf.R_ARM_NONE, arch.A32},
-	{"fff7feff", elf.R_ARM_THM_PC22, arch.Thumb},
-	{"fff7feef", elf.R_ARM_THM_PC22, arch.Thumb},
-	{"fff7febf", elf.R_ARM_THM_JUMP24, arch.Thumb},
-	{"7ff4feaf", elf.R_ARM_THM_JUMP19, arch.Thumb},
-	{"aff30080", elf.R_ARM_NONE, arch.Thumb},
-}
-
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	return expect.Value(hex.DecodeString(s))(t)
-}
-
-// Big-endian code has the same forms, and little-endian code of BE8 is read as any other.
-func TestByteOrders(t *testing.T) {
-	for _, s := range sites {
-		code := unhex(t, s.code)
-		reloc := []elfreloc.Relocation{{Type: uint32(s.typ), Implicit: true}}
-		for _, k := range kinds {
-			for _, env := range []arch.Context{{}, {Armable: true}, {SemaphoreBytes: 2}} {
-				want, err := disable(Machine{}, code, reloc, k, env)
-				same, errSame := disable(Machine{be8}, code, reloc, k, env)
-				got, errGot := disable(Machine{big}, swapped(code, s.set), reloc, k, env)
-				if (err == nil) != (errGot == nil) || (err == nil) != (errSame == nil) {
-					t.Errorf("%s: %v, %v, %v", s.code, err, errGot, errSame)
-				}
-				if err != nil {
-					continue
-				}
-				expect.Equal(t, want, same, "%s: BE8", s.code)
-				for _, form := range []*[]byte{&got.New, &got.Site.Code} {
-					*form = swapped(*form, s.set)
-				}
-				expect.Equal(t, want, got, "%s: big-endian", s.code)
-				found, ok := Machine{big}.Disabled(arch.Text{Code: swapped(got.New, s.set)}, want.RecordedOffset, k)
-				if ok != (want.Target == arch.TargetNone || k == arch.Enabled) {
-					t.Errorf("%s is read back as %+v, %v", s.code, found, ok)
-				}
-			}
-		}
-	}
-}
-
-func disable(m Machine, code []byte, relocs []elfreloc.Relocation, k arch.Kind, env arch.Context) (arch.Change, error) {
-	env.Text = arch.Text{Code: code}
-	site, err := m.Decode(env.Text, relocs)
-	if err != nil {
-		return arch.Change{}, err
-	}
-	return m.Disable(site, k, env)
 }
 
 // An is-enabled tail call that may be in an IT block goes to the helper, from as far as such a
@@ -211,9 +137,4 @@ func TestDisassembleA32(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDisassembleBigEndian(t *testing.T) {
-	got := Machine{big}.Disassemble(unhex(t, "e12fff1e"+"f3af8000"+"200047704770"), 0)
-	expect.Equal(t, []string{"bx lr", "nop.w", "movs r0, #0", "bx lr", "bx lr"}, got)
 }

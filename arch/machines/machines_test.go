@@ -112,38 +112,6 @@ func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all
 	return all
 }
 
-// Each header is of one machine.
-func TestHeadersOfMachines(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
-		abis := m.Traits().ABIs
-		if len(abis) == 0 {
-			t.Fatal("no ABI")
-		}
-		for _, abi := range abis {
-			if abi.Class != abis[0].Class || abi.Machine == elf.EM_NONE || abi.Flags&^abi.Mask != 0 {
-				t.Errorf("got %+v", abi)
-			}
-			for _, data := range []elf.Data{elf.ELFDATA2LSB, elf.ELFDATA2MSB} {
-				if abi.Data != elf.ELFDATANONE && abi.Data != data {
-					continue
-				}
-				for _, flags := range []uint32{abi.Flags, abi.Flags | ^abi.Mask} {
-					matching := 0
-					for _, other := range machines.All() {
-						if slices.ContainsFunc(other.Traits().ABIs, func(a arch.ABI) bool { return a.Matches(abi.Machine, abi.Class, data, flags) }) {
-							matching++
-						}
-					}
-					of := elfreloc.ABI{Machine: abi.Machine, Class: abi.Class, Data: data, Flags: flags}
-					if got := machines.Lookup(of); got != m || matching != 1 {
-						t.Errorf("%+v with flags %#x is of %d machines", abi, flags, matching)
-					}
-				}
-			}
-		}
-	})
-}
-
 func TestTraitsAreComplete(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		tr := m.Traits()

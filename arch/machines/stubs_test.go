@@ -87,26 +87,6 @@ func TestStubs(t *testing.T) {
 	})
 }
 
-// The helper is a stub, so a disabled is-enabled tail call and a stub of the same kind
-// do the same: what they execute is what the form of a tail call begins with. Stubs are of
-// the instruction set that assemblers begin in.
-func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
-	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
-		for _, s := range c.sites {
-			for _, d := range s.disabled {
-				if s.form != arch.Tail || s.encoding == arch.Thumb || d.target != arch.TargetNone || d.env.ReturnThunk || d.env.Armable {
-					continue
-				}
-				code, _ := codeOf(m.Stub(arch.Stub{Kind: d.kind}))
-				stub, site := m.Disassemble(code, 0), m.Disassemble(d.code, 0)
-				if n := len(stub); n == 0 || n > len(site) || !slices.Equal(stub, site[:n]) {
-					t.Errorf("%s: the stub is %q, the site %q", d.name, stub, site)
-				}
-			}
-		}
-	})
-}
-
 // A helper loads the semaphore, and says so to Load, which does not take any other stub for
 // one.
 func TestHelpersLoadSemaphores(t *testing.T) {

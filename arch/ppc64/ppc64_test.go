@@ -17,20 +17,6 @@ import (
 // all are the machines of this directory.
 var all = []Machine{ELFv1, ELFv2, Little}
 
-// What differs between the ABIs, and what is the same.
-func TestABIs(t *testing.T) {
-	for _, c := range []struct {
-		machine   Machine
-		name, opd string
-		stack     int
-	}{{ELFv1, "ppc64", ".opd", 112}, {ELFv2, "ppc64", "", 96}, {Little, "ppc64le", "", 96}} {
-		traits := c.machine.Traits()
-		if traits.Name != c.name || traits.Descriptors != c.opd || traits.Arguments.Stack.Call != c.stack || traits.Arguments.Stack.Tail != c.stack {
-			t.Errorf("machine %d: %+v", c.machine, traits)
-		}
-	}
-}
-
 // A site that goes to a helper keeps the type of its relocation, which tells linkers
 // whether code between the two may use the table of contents.
 func TestHelpersAreReachedAsStubsWere(t *testing.T) {
@@ -96,21 +82,6 @@ func TestLoadIsAsItWasMade(t *testing.T) {
 			}
 			code[bit/8] ^= 1 << (bit % 8)
 		}
-	}
-}
-
-// As objdump has them.
-func TestDisassemble(t *testing.T) {
-	want := []string{
-		"nop", "blr", "li r3,0", "b 0x1000000c", "bl 0x10000008", "ba 0x100", "bla 0xffffffffffffff00", "mflr r0",
-		"bcl 20,31,0x10000024", "mflr r3", "mtlr r0", "addis r3,r3,-1", "lhz r3,-8(r3)", ".long 0x41820010", ".long 0x00000000",
-	}
-	insns := []uint32{
-		0x60000000, 0x4e800020, 0x38600000, 0x48000000, 0x4bfffff9, 0x48000102, 0x4bffff03, 0x7c0802a6,
-		0x429f0005, 0x7c6802a6, 0x7c0803a6, 0x3c63ffff, 0xa063fff8, 0x41820010, 0,
-	}
-	for _, m := range all {
-		expect.Equal(t, want, m.Disassemble(append(m.code(insns...), 0x60), 0x10000000), "%d", m)
 	}
 }
 

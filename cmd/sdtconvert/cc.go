@@ -22,7 +22,6 @@ clang, or a program such as ccache that runs one.
 Under the name sdtconvert-cc (a symbolic link), it takes its flags from the
 environment.`,
 	groups: []group{{
-		manual:    "cc",
 		options:   []*option{wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},

@@ -19,24 +19,15 @@ import (
 // The flags of check that no other command has.
 var (
 	requireOption = &option{name: "require", value: "PROBE",
-		help: "a site has to have this probe, provider:module:function:name as for list; may be repeated",
-		manual: `A site has to have this probe, which is described as for *list*.
-May be repeated.`}
+		help: "a site has to have this probe, provider:module:function:name as for list; may be repeated"}
 	requireFileOption = &option{head: "    --require @FILE",
-		help: "the same for each probe of FILE, one a line, as list --names prints them; a # begins a comment",
-		manual: "The same for each probe that {file} lists, one a line, as *list* --names prints them.\n" +
-			"Empty lines, and what follows a `#`, are skipped.\n" +
-			"After this flag, and after `--require=`, {file} is not a response file."}
+		help: "the same for each probe of FILE, one a line, as list --names prints them; a # begins a comment"}
 	requireNotesOption = &option{name: "require-notes",
-		help:   "each recorded site of a probe has to have a note, as convert --stapsdt makes it",
-		manual: `Each recorded site of a probe call has to have a note, as *convert* --stapsdt makes it.`}
+		help: "each recorded site of a probe has to have a note, as convert --stapsdt makes it"}
 	allowOption = &option{name: "allow", value: "RULE",
-		help: "do not apply this rule; may be repeated",
-		manual: `Do not apply this rule.
-May be repeated.`}
+		help: "do not apply this rule; may be repeated"}
 	formatOption = &option{name: "format", value: "FORMAT",
 		help:    "text (default), json, or github, for annotations of the lines",
-		manual:  `Print *text*, *json*, or *github*, annotations of source lines.`,
 		choices: choicesOf(check.FormatNames())}
 )
 
@@ -48,11 +39,11 @@ var checkCommand = &command{
 have to be all those of one link, and of programs, libraries and kernel modules. A
 site has a record, or a note alone, like those of provider files.`,
 	groups: []group{
-		{title: "What is required", manual: "check", options: []*option{
+		{title: "What is required", options: []*option{
 			requireOption, requireFileOption, requireNotesOption, allowOption,
 		}},
-		{title: "What is printed", manual: "check", options: []*option{formatOption}},
-		{title: "What is searched for", manual: "check", asConvert: []*option{
+		{title: "What is printed", options: []*option{formatOption}},
+		{title: "What is searched for", asConvert: []*option{
 			prefixOption, enabledPrefixOption, symbolOption, sectionOption, probePrefixOption, followOption,
 		}},
 	},

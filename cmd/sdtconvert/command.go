@@ -15,7 +15,7 @@ import (
 	"sdtconvert/internal/responsefile"
 )
 
-// command declares a command: what help and the manual say about it, and what it does.
+// command declares a command: what help says about it, and what it does.
 type command struct {
 	name     string
 	synopsis string   // in the overview
@@ -37,7 +37,6 @@ type group struct {
 	title     string
 	options   []*option
 	asConvert []*option // which help on convert explains
-	manual    string    // the name of their list in the manual, "" if it has none
 }
 
 // commands are all commands, in the order of the overview. They are set by init because

@@ -196,7 +196,7 @@ func (o *option) values(prefix string) (s []suggestion) {
 		s = append(s, suggestion{word: directoriesLine})
 	default:
 		for _, c := range o.choices {
-			s = append(s, suggestion{word: prefix + c.value})
+			s = append(s, suggestion{word: prefix + c})
 		}
 	}
 	return s

@@ -23,12 +23,12 @@ link collects. Run it on objects after compiling and before linking. The members
 an archive are converted inside it, and those of a thin archive as files of their
 own. A file that is converted in place keeps its time of modification.`,
 	groups: []group{
-		{title: "Output", manual: "convert output", options: []*option{
+		{title: "Output", options: []*option{
 			outputOption, outputDirOption, dryRunOption, verboseOption, jsonOption, jobsOption,
 		}},
-		{title: "What is converted", manual: "convert names", options: convertedOptions},
-		{title: "Archives", manual: "convert archives", options: []*option{followOption}},
-		{title: "What is recorded", manual: "convert records", options: recordedOptions},
+		{title: "What is converted", options: convertedOptions},
+		{title: "Archives", options: []*option{followOption}},
+		{title: "What is recorded", options: recordedOptions},
 	},
 	exit: "0 success, 1 something was wrong with a file (it is unchanged, and the others are done), 2 the command line is wrong.",
 	new:  func() invocation { return &convertFlags{} },

@@ -73,12 +73,9 @@ func (p *program) writeOutput(output string, data []byte) error {
 // The flags of stubs that no other command has.
 var (
 	stubsOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
-		help: "write to OUT; if it is one of the files, it must be the output of an earlier run, and is skipped",
-		manual: `Write to {out}.
-If that is one of the files, it must be the output of an earlier run, and is skipped.`}
+		help: "write to OUT; if it is one of the files, it must be the output of an earlier run, and is skipped"}
 	stubsAsmOption = &option{name: "asm",
-		help:   "write assembly, to standard output if there is no -o",
-		manual: `Write assembly for GNU's and clang's assemblers, to standard output if there is no -o.`}
+		help: "write assembly, to standard output if there is no -o"}
 )
 
 // stubsCommand writes what a link still needs.
@@ -90,7 +87,6 @@ provider, for each probe that they use and none of them defines, and, for object
 that are linked without conversion, stubs that do nothing, or return 0. All
 definitions are weak. Shared libraries among the files are read for what they define.`,
 	groups: []group{{
-		manual:  "stubs",
 		options: []*option{stubsOutputOption, stubsAsmOption},
 		asConvert: []*option{
 			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, sectionOption, probePrefixOption, followOption,
@@ -140,12 +136,9 @@ func (f *stubsFlags) run(p *program, _ []string) (bool, error) {
 // The flags of sites that no other command has.
 var (
 	sitesOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
-		help:   "write to OUT instead of standard output",
-		manual: `Write to {out} instead of standard output.`}
+		help: "write to OUT instead of standard output"}
 	sitesAsmOption = &option{name: "asm",
-		help: "write assembly; there is no other form",
-		manual: `Write assembly.
-There is no other form.`}
+		help: "write assembly; there is no other form"}
 )
 
 // sitesCommand writes the records of objects as assembly.
@@ -157,7 +150,6 @@ leaves the objects unchanged: for kernels that patch their sites themselves. Giv
 objects of a link. A record names its site by a global function of its section
 and the distance from there; if that is impossible, the site is refused.`,
 	groups: []group{{
-		manual:  "sites",
 		options: []*option{sitesAsmOption, sitesOutputOption},
 		asConvert: []*option{
 			prefixOption, enabledPrefixOption, symbolOption, layoutOption, sectionOption, probePrefixOption, followOption,

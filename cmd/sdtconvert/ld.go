@@ -22,25 +22,15 @@ const (
 // The flags of ld that convert does not have.
 var (
 	linkerOption = &option{name: "linker", value: "LINKER", complete: completeFile,
-		help: "the linker to run, instead of the next ld along PATH",
-		manual: "Run {linker}, a path or a name, instead of the next `ld` along\n" +
-			"$PATH."}
+		help: "the linker to run, instead of the next ld along PATH"}
 	inPlaceOption = &option{name: "in-place",
-		help: "convert the inputs themselves",
-		manual: `Convert the inputs themselves, which keep their times: those that the command
-line names, and that -l finds in directories of -L. This needs no supervision.`}
+		help: "convert the inputs themselves"}
 	noStubsOption = &option{name: "no-stubs",
-		help:   "do not add probe objects",
-		manual: `Add nothing to a final link.`}
+		help: "do not add probe objects"}
 	noUndefinedOption = &option{name: "no-undefined-probes",
-		help: "refuse to link with a probe that nothing defines if a source defines others of its provider (a warning otherwise)",
-		manual: "Refuse a final link with a probe that nothing defines, if an object of the link\n" +
-			"defines other probes of its provider, as `SDT_PROBE_DEFINE` does.\n" +
-			`The name may be misspelt.
-Otherwise this is a warning, and the probe object is added.`}
+		help: "refuse to link with a probe that nothing defines if a source defines others of its provider (a warning otherwise)"}
 	wrapperVerboseOption = &option{name: "verbose", letter: "v",
-		help:   "print a line for each site, to standard error",
-		manual: `Print the line of each site to standard error.`}
+		help: "print a line for each site, to standard error"}
 )
 
 // ldCommand runs a linker with converted inputs.
@@ -54,7 +44,6 @@ probe objects that nothing defines.
 Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
 link), it runs the next one of that name along PATH.`,
 	groups: []group{{
-		manual:    "ld",
 		options:   []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
 		asConvert: conversionOptions,
 	}},

@@ -22,46 +22,23 @@ import (
 // The flags of list that no other command has.
 var (
 	listVerboseOption = &option{name: "verbose", letter: "v",
-		help: "list every site too, with its address, function, kind, state, source line and semaphore, and the types of arguments",
-		manual: `Print a line for each argument of a probe, with its native and its translated
-type, and one for each site, with its address, function, kind, state and source
-line.
-Below a site is the semaphore that tells guards whether its probe is traced: its
-address, its symbol and its value, which is above 0 while it is.`}
+		help: "list every site too, with its address, function, kind, state, source line and semaphore, and the types of arguments"}
 	listJSONOption = &option{name: "json",
-		help:   "print the listing, with all sites, in JSON",
-		manual: `Print the listing in JSON.`}
+		help: "print the listing, with all sites, in JSON"}
 	listNamesOption = &option{name: "names",
-		help: "print provider:module:function:name of each probe, sorted, and nothing else: for check --require @FILE",
-		manual: "Print {provider}:{module}:{function}:{name} of each probe, one a line, sorted, and nothing else.\n" +
-			`The lines are patterns for *check* --require @FILE: a part that is not known is empty,
-and a character that a pattern or a line cannot have is a question mark.`}
+		help: "print provider:module:function:name of each probe, sorted, and nothing else: for check --require @FILE"}
 	listPIDOption = &option{name: "pid", letter: "p", value: "PID",
-		help: "list what is loaded in a process (Linux)",
-		manual: `List what is loaded in a running process, at the addresses of its memory, with the
-state of each site there.
-Linux only.`}
+		help: "list what is loaded in a process (Linux)"}
 	listSystemOption = &option{name: "system",
-		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)",
-		manual: `List the programs and libraries that processes have mapped, and those below /lib*,
-/usr/lib* and /usr/local/lib*, by path.
-The path follows the name of each probe.
-What could not be read is counted, with the reasons.
-Linux only.`}
+		help: "list what processes have mapped, and the libraries of this system, each with its path (Linux)"}
 	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
 	moduleOption       = &option{name: "module", letter: "m", value: "GLOB", help: "only probes whose module matches"}
 	functionOption     = &option{name: "function", letter: "f", value: "GLOB", help: "only probes whose function matches"}
-	nameOption         = &option{name: "name", letter: "n", value: "GLOB", help: "only probes whose name matches",
-		manual: `List only probes of which this part matches.`}
-	probeArgument = &option{head: "PROBE",
-		help: "provider:module:function:name; parts on the left may be missing, and an empty part matches anything",
-		manual: `List only probes that match one of these descriptions,
-{provider}:{module}:{function}:{name} as for dtrace(1): each part is a glob, an empty one
-matches anything, and parts on the left may be missing.
-An argument is a description if it has a colon and is not the name of a file.`}
+	nameOption         = &option{name: "name", letter: "n", value: "GLOB", help: "only probes whose name matches"}
+	probeArgument      = &option{head: "PROBE",
+		help: "provider:module:function:name; parts on the left may be missing, and an empty part matches anything"}
 	listLayoutOption = &option{name: "layout", value: "LAYOUT",
 		help:    "only records in this layout: pairs, relative, freebsd",
-		manual:  `Read only records of this layout, instead of all three.`,
 		choices: choicesOf(linkerset.Formats())}
 )
 
@@ -72,14 +49,14 @@ var listCommand = &command{
 	text: `Lists the probes that objects, archives, linked images or a running process have
 records or notes of, each with the function that holds its sites, as dtrace -l does.`,
 	groups: []group{
-		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listNamesOption, listPIDOption, listSystemOption}},
-		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
+		{options: []*option{listVerboseOption, listJSONOption, listNamesOption, listPIDOption, listSystemOption}},
+		{title: "Which probes; each value is a glob", options: []*option{
 			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
 		}},
-		{title: "Where they are", manual: "list", options: []*option{listLayoutOption},
+		{title: "Where they are", options: []*option{listLayoutOption},
 			asConvert: []*option{sectionOption, probePrefixOption, followOption}},
-		{title: "Names of stubs, which distinguish live calls of them from disabled forms", manual: "list", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
-		{title: "How functions are shown", manual: "list and resolve", options: []*option{demangleOption, inlinesOption}},
+		{title: "Names of stubs, which distinguish live calls of them from disabled forms", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
+		{title: "How functions are shown", options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",
 	new:  func() invocation { return &listFlags{} },

@@ -9,40 +9,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// option declares a flag: its name, its value, and what help, the manual and completions
+// option declares a flag: its name, its value, and what help and completions
 // say about it. Commands that have a flag in common share its option.
-//
-// Texts for the manual are marked: {argument}, *literal*, `code`, $VARIABLE; flags need no
-// mark, an empty line ends a paragraph. TestDocsAreCurrent turns them into mdoc(7).
 type option struct {
 	name     string   // without dashes
 	letter   string   // "" for none
 	value    string   // the name of its value in help, "" if it takes none
 	optional bool     // the value may be left out
 	help     string   // for --help and completions
-	manual   string   // for the manual; "" if the text of the next option is for both
-	choices  []choice // the values that it knows, nil for any
+	choices  []string // the values that it knows, nil for any
 	complete complete // what its value is
 
 	// head replaces the names and the value in an entry that pflag does not parse.
 	head string
 }
 
-// choice is a value that a flag knows.
-type choice struct {
-	value  string
-	manual string // "" if the text of the flag has it
-}
-
-// choicesOf makes a choice of each of the values, with texts for the manual unless the text of the flag has
-// them.
-func choicesOf[T any](values []T, manual ...string) []choice {
-	choices := make([]choice, len(values))
+// choicesOf returns the texts of values.
+func choicesOf[T any](values []T) []string {
+	choices := make([]string, len(values))
 	for i, v := range values {
-		choices[i].value = fmt.Sprint(v)
-		if i < len(manual) {
-			choices[i].manual = manual[i]
-		}
+		choices[i] = fmt.Sprint(v)
 	}
 	return choices
 }

@@ -14,12 +14,9 @@ import (
 // The flags of resolve and list.
 var (
 	demangleOption = &option{name: "demangle",
-		help:   "write the names of C++ and Rust as in the source",
-		manual: `Write names of C++ and Rust functions as their sources do.`}
+		help: "write the names of C++ and Rust as in the source"}
 	inlinesOption = &option{name: "inlines",
-		help: "show the chain of inlined functions of each site or address",
-		manual: `Show the functions that were inlined at each address, the innermost first, if there
-is debug information.`}
+		help: "show the chain of inlined functions of each site or address"}
 	resolvePIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "resolve addresses of a process (Linux)"}
 	resolveJSONOption = &option{name: "json",

@@ -71,19 +71,6 @@ func TestNamesOfOddFunctions(t *testing.T) {
 	b.finds(missing(lines...), require, "odd.o")
 }
 
-// A name is that of the file itself, or that of the probe's definition in another file: list prints either.
-func TestNamesOfDefinitions(t *testing.T) {
-	eachToolchain(t, func(b *build) {
-		b.write("parts.c", "#include \"program.h\"\nSDT_PROVIDER_DEFINE(parts);\nSDT_PROBE_DEFINE1(parts, mod, func, one__more, \"long\");\n")
-		b.write("use.c", "#include \"program.h\"\nSDT_PROBE_DECLARE(parts, mod, func, one__more);\nC void use(long n) { SDT_PROBE1(parts, mod, func, one__more, n); }\n")
-		for _, name := range []string{"parts", "use"} {
-			b.compile(name+".o", name+".c")
-			b.convert(name + ".o")
-		}
-		b.clean(b.names("use.o"), "--require=parts:mod:func:one-more", "parts.o", "use.o")
-	})
-}
-
 // The names of probes that have notes alone, of programs that are stripped in every way.
 func TestNamesOfNotes(t *testing.T) {
 	eachToolchain(t, func(b *build) {

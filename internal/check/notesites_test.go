@@ -39,17 +39,6 @@ func TestNoteSites(t *testing.T) {
 	})
 }
 
-// SystemTap's macros make a bare nop on some machines.
-func TestTheirNoteSites(t *testing.T) {
-	eachToolchain(t, func(b *build) {
-		b.theirs("one.o", "one", definedIn("", ".probes")...)
-		b.clean("--require", "app:::hit", "one.o")
-		b.programs([]string{"one.o"}, nil, func(b *build, l toolchains.Linker) {
-			b.clean("--require", "app:prog:one:hit", "--allow=early-semaphore", "prog")
-		})
-	})
-}
-
 // keepsUnused reports whether a linker keeps unused functions: GNU ld for their
 // notes, mold for .ARM.exidx, and all that have descriptors.
 func keepsUnused(l toolchains.Linker, m *toolchains.Machine) bool {

@@ -94,7 +94,7 @@ func (p *pair) checkAgain() {
 
 // checkSections: what describes a section does not change, and what it holds only where it
 // has to: code, symbols and names, and what refers to symbols. Of code, FuzzConvert has the bytes
-// outside of the sites, and TestInstructionsOutsideSitesAreTheSame what a disassembler makes of it.
+// outside of the sites.
 func (p *pair) checkSections() {
 	for i, old := range p.old.Sections {
 		now := p.new.Sections[i]

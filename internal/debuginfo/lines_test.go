@@ -2,6 +2,7 @@ package debuginfo_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,23 @@ func TestBrokenDebugInformationIsAnError(t *testing.T) {
 	}
 	if failed == 0 {
 		t.Error("no change made a difference")
+	}
+}
+
+// A relocation at the end of the section or behind it, here that of .text.unlikely, changes nothing.
+func TestRelocationsBehindTheEnd(t *testing.T) {
+	data := objects.Read(t, "none.amd64-gcc12-g.o")
+	o, want, err := table(t, data)
+	expect.OK(t, err)
+	line, relocs := o.Sections[objects.Section(t, o, ".debug_line")], o.Sections[objects.Section(t, o, ".rela.debug_line")]
+	text := objects.Section(t, o, ".text")
+	for _, at := range []uint64{line.Size - 1, line.Size + 1} {
+		binary.LittleEndian.PutUint64(data[relocs.Offset+relocs.Size-24:], at)
+		_, got, err := table(t, data)
+		expect.OK(t, err)
+		for off := range o.Sections[text].Size {
+			expect.Equal(t, want.Lookup(text, off), got.Lookup(text, off), "%#x", off)
+		}
 	}
 }
 

@@ -2,9 +2,7 @@ package design
 
 import (
 	"fmt"
-	"go/ast"
 	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
@@ -48,48 +46,6 @@ func TestNoPublicSignatureNamesAnInternalType(t *testing.T) {
 	if public < 10 {
 		t.Errorf("only %d public packages were found", public)
 	}
-}
-
-func TestHiddenTypesAreFound(t *testing.T) {
-	const source = `package p
-
-import "sdtconvert/internal/input"
-
-type hidden struct{ F input.FileType }
-
-func (hidden) Promoted() input.FileType { return 0 }
-
-type (
-	Alias    = input.FileType
-	Fields   struct{ A []input.FileType; B map[string]*input.FileType; c input.FileType }
-	Embedded struct{ input.FileType }
-	Inherits struct{ hidden }
-	Face     interface{ M(func(chan input.FileType)) }
-	Generic[T interface{ ~[]input.FileType }] struct{}
-	Right    struct{ c input.FileType }
-	Copied   input.FileType // nothing of it says so
-)
-
-func (Right) M(...input.FileType) {}
-func (Right) m(input.FileType)    {}
-
-var V [4]input.FileType
-const C = input.ELFFile
-func F() (_ struct{ X input.FileType }, _ error) { panic(0) }
-func f(input.FileType)                           {}
-func G(Generic[[]input.FileType])                {}
-func Unexported() hidden                        { panic(0) }
-`
-	fset := token.NewFileSet()
-	file := expect.Value(parser.ParseFile(fset, "p.go", source, 0))(t)
-	p := expect.Value((&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil))(t)
-	const named = " names sdtconvert/internal/input.FileType"
-	want := []string{
-		"Alias" + named, "C" + named, "Embedded.FileType" + named, "F" + named, "Face.M" + named,
-		"Fields.A" + named, "Fields.B" + named, "G" + named, "Generic" + named,
-		"Inherits.F" + named, "Inherits.Promoted" + named, "Right.M" + named, "Unexported names p.hidden", "V" + named,
-	}
-	expect.Equal(t, want, hiddenTypes(p))
 }
 
 // hiddenTypes lists what of a package's exported API names a type that those who
@@ -258,34 +214,6 @@ func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
 	for _, wrong := range table.check(list(t, "./...")) {
 		t.Error(wrong)
 	}
-}
-
-func TestImportsOfHigherLayersAreFound(t *testing.T) {
-	table := readLayers("# D\n\n## Layers\n\n| what | packages |\n|---|---|\n| top of `no` row | `cmd/...` |\n" +
-		"| middle | `a`, `b`, `gone`, `twice` |\n| base | `base/...`, `base/twice` |\n\n## More\n| | `c` |\n")
-	named := func(path string, imports ...string) pkg {
-		p := pkg{ImportPath: module + "/" + path}
-		for _, im := range imports {
-			p.Imports = append(p.Imports, module+"/"+im)
-		}
-		p.Imports = append(p.Imports, "fmt")
-		return p
-	}
-	got := table.check([]pkg{
-		named("cmd/x", "cmd/y", "a", "base"), named("cmd/y"), named("a", "b"), named("b", "a", "base/deep", "cmd/x"),
-		named("base", "base/deep", "a"), named("base/deep"), named("base/twice"), named("basement"), named("c"), named("twice"),
-	})
-	want := []string{
-		"a imports b, which is neither below it nor before it",
-		"b imports cmd/x, which is neither below it nor before it",
-		"base imports a, which is neither below it nor before it",
-		"base/twice is in the table as base/... and as base/twice",
-		"base/twice is in the table, and there is no such package",
-		"basement is not in the table",
-		"c is not in the table",
-		"gone is in the table, and there is no such package",
-	}
-	expect.Equal(t, want, got)
 }
 
 // The command has flags and prints. What knows ELF is below it.

@@ -12,7 +12,6 @@ import (
 
 	"path/filepath"
 
-	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -73,42 +72,4 @@ func TestCommentsBeginWithTheName(t *testing.T) {
 	if err != nil || files < 100 {
 		t.Fatalf("read %d files: %v", files, err)
 	}
-}
-
-func TestMisnamedCommentsAreFound(t *testing.T) {
-	const source = `package p
-
-// F does it.
-func F() {}
-
-// Does it.
-func g() {}
-
-// A T is a thing.
-type T struct{}
-
-// m's result is always 1.
-func (T) m() int { return 1 }
-
-// Returns 2.
-func (T) M() int { return 2 }
-
-// Several.
-type (
-	// U is a thing.
-	U int
-	// Thing.
-	V int
-)
-
-func undocumented() {}
-`
-	set := token.NewFileSet()
-	file := expect.Value(parser.ParseFile(set, "p.go", source, parser.ParseComments))(t)
-	want := []string{
-		`p.go:7:6: the comment of g begins with "Does"`,
-		`p.go:16:10: the comment of M begins with "Returns"`,
-		`p.go:23:2: the comment of V begins with "Thing."`,
-	}
-	expect.Equal(t, want, misnamed(set, file))
 }

@@ -43,8 +43,6 @@ func eachMachine(t *testing.T, test func(t *testing.T, m machine)) {
 	}
 }
 
-var kinds = []arch.Kind{arch.Probe, arch.Enabled}
-
 // asm shows code as the decoder of golang.org/x/arch reads it, with jumps relative to
 // their own start.
 func (m machine) asm(t *testing.T, code []byte) string {
@@ -130,21 +128,6 @@ func (m machine) returns(distances ...int) (arch.Site, arch.Context) {
 func (m machine) mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Context) arch.Change {
 	t.Helper()
 	return expect.Value(m.Disable(s, k, env))(t)
-}
-
-func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
-	eachMachine(t, func(t *testing.T, m machine) {
-		for _, k := range kinds {
-			for n := 5; n <= 6; n++ {
-				for _, armable := range []bool{false, true} {
-					site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
-					want := m.mustDisable(t, site, k, arch.Context{Armable: armable})
-					got := m.mustDisable(t, site, k, arch.Context{Armable: armable, ReturnThunk: true})
-					expect.Equal(t, want, got)
-				}
-			}
-		}
-	})
 }
 
 // A jump is emulated as a nop of one byte is, so these sites need none.

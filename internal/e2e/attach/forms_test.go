@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,7 +29,7 @@ func TestOperandForms(t *testing.T) {
 	}
 	header := t.TempDir()
 	tools.Must(t, converter, "provider", "-h", "-s", filepath.Join("testdata", "forms.d"), "-o", filepath.Join(header, "forms.h"))
-	for _, m := range toolchains.Machines {
+	for _, m := range product.Some(t.Name(), toolchains.Machines, 3) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			m.Need(t)

@@ -104,27 +104,6 @@ const firstHit = "hit"
 
 var bpftraceHit = regexp.MustCompile(`(?m)^@hits\[(\d+), (\d+)\]: 1$`)
 
-// TestGuardsFromTheStart traces programs from before they run.
-func TestGuardsFromTheStart(t *testing.T) {
-	const times = 8
-	want := fmt.Sprintf("all: %d of %d\n", times, times)
-	someGuards(t, []string{"exe", "pie"}, func(t *testing.T, g guards) {
-		tools.NeedUprobes(t)
-		out := tools.Must(t, "bpftrace", "-c", g.exe+" "+strconv.Itoa(times), "-e", g.script())
-		if hits := bpftraceHit.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
-			t.Errorf("bpftrace has %d hits: %s", len(hits), out)
-		}
-	})
-	someGuards(t, guardModes, func(t *testing.T, g guards) {
-		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
-			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"
-		out := tools.GDB(t, "gdb", g.exe, script)
-		if hits := reported.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
-			t.Errorf("gdb has %d hits: %s", len(hits), out)
-		}
-	})
-}
-
 // watch is a tracer that runs.
 type watch struct {
 	*tools.Program
@@ -338,29 +317,4 @@ func TestGuardsUnderGDB(t *testing.T) {
 			t.Error("the guard is true when gdb is gone")
 		}
 	})
-}
-
-// TestSemaphoresInNotes has notes name the semaphores that there are: of the probe that is
-// tested, or of all.
-func TestSemaphoresInNotes(t *testing.T) {
-	all := product.New("linker", "semaphores")
-	for _, ld := range linkers {
-		for flag, idle := range map[string]bool{"tested": false, "all": true} {
-			all.Add(ld.Name+"/"+flag, []string{ld.Name, flag}, func(t *testing.T) {
-				tools.Need(t, "gcc", gcc.driver(), "readelf")
-				notes := notesOf(t, linkGuards(t, gcc, ld, "pie", "--semaphores="+flag).image)
-				want, at := map[string]bool{"item": true, "idle": idle}, map[uint64]bool{}
-				for _, n := range notes {
-					if (n.semaphore != 0) != want[n.name] {
-						t.Errorf("%v has the semaphore %#x", n, n.semaphore)
-					}
-					at[n.semaphore] = true
-				}
-				if len(notes) != 2 || len(at) != 2 {
-					t.Errorf("notes %v", notes)
-				}
-			})
-		}
-	}
-	all.Run(t)
 }

@@ -298,31 +298,3 @@ func TestDTraceMachines(t *testing.T) {
 		})
 	}
 }
-
-// TestDTraceNops has operands of the compiler in notes: only those that DTrace reads.
-func TestDTraceNops(t *testing.T) {
-	for _, c := range []compiler{gcc, clang, arm64} {
-		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
-			p := compileProgram(t, c, "-g")
-			objects := append(p.convertWith(t, "--dtrace"), p.main, p.rest)
-			out := p.image(t, "image", []string{"-pie"}, objects...)
-			records := recordsOf(t, out)
-			notes, _ := usdtNotes(t, out)
-			shown := map[string]bool{}
-			for _, n := range notes {
-				shown[n.name] = true
-				if !slices.Contains(records, n.String()) {
-					t.Errorf("%v has no record", n)
-				}
-				if strings.ContainsAny(n.args, ":") || strings.Contains(n.args, "rip") {
-					t.Errorf("%v: operands %q", n, n.args)
-				}
-			}
-			for _, name := range []string{"tail", "half__way", "half__done", "declared"} {
-				if !shown[name] {
-					t.Errorf("no note of %s", name)
-				}
-			}
-		})
-	}
-}

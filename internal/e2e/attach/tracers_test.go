@@ -270,15 +270,6 @@ func TestStapLists(t *testing.T) {
 	}
 }
 
-// TestStapFinds names a probe in both ways that stap takes for a name with dashes.
-func TestStapFinds(t *testing.T) {
-	exe := compileProgram(t, gcc, "-g").executable(t)
-	for _, name := range []string{"end__of__line", "end-of-line"} {
-		out := stapList(t, "-l", exe, fmt.Sprintf("mark(%q)", name))
-		expect.Contains(t, out, `mark("end__of__line")`, "mark(%q)", name)
-	}
-}
-
 var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 
 // readme makes the program of the README with the guard that it describes, in a directory of its

@@ -125,7 +125,9 @@ func TestEachBuildHasItsTest(t *testing.T) {
 			}
 		}
 		for row := range left {
-			shownBlock{first: row, test: elsewhere[row]}.check(t, name)
+			if elsewhere[row] == "" {
+				t.Errorf("%s: no test has %q", name, row)
+			}
 		}
 	}
 }

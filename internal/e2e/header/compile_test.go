@@ -64,36 +64,6 @@ func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []str
 // forms are the flags that choose how tracepoints and tests are compiled, and none.
 var forms = []string{"", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"}
 
-// TestStandards compiles with every compiler in every standard, in every form, also
-// with all probes disabled, without a warning.
-func TestStandards(t *testing.T) {
-	for _, l := range languages {
-		var rows [][]string
-		for _, c := range compilers(l.of) {
-			for i, std := range l.standards {
-				for _, source := range l.sources {
-					for _, form := range append(forms, "-DSDT_DISABLE") {
-						rows = append(rows, []string{c, "-std=" + std + " " + []string{"-O0", "-O2"}[i%2], source, form})
-					}
-				}
-			}
-		}
-		rows = product.New("compiler", "standard", "source", "form").Choose(t, rows)
-		for _, c := range compilers(l.of) {
-			t.Run(c, func(t *testing.T) {
-				t.Parallel()
-				tools.Need(t, c)
-				for _, row := range rows {
-					if row[0] == c {
-						flags := slices.Concat(strings.Fields(row[1]), strict, l.flags, strings.Fields(row[3]))
-						compile(t, c, row[2], flags...)
-					}
-				}
-			})
-		}
-	}
-}
-
 // picky are more warnings that no header causes, of all compilers, of gcc, of C++ and of g++.
 var picky = map[string][]string{
 	"":    {"-Wsign-conversion", "-Wundef", "-Wcast-align", "-Wfloat-equal", "-Wswitch-default", "-Wunreachable-code"},
@@ -102,7 +72,8 @@ var picky = map[string][]string{
 	"g++": {"-Wuseless-cast"},
 }
 
-// TestWarnings compiles macros of all headers with warnings that projects make errors.
+// TestWarnings compiles with every compiler in every standard and form, also with all probes disabled: the
+// program without a warning, and macros of all headers with more warnings that projects make errors.
 func TestWarnings(t *testing.T) {
 	directory := t.TempDir()
 	header := filepath.Join(directory, "warnings.h")
@@ -134,6 +105,8 @@ func TestWarnings(t *testing.T) {
 					}
 				}
 				compile(t, row[0], "warnings.c", slices.Concat(flags, more)...)
+				source := product.Some(strings.Join(row, " "), l.sources, 1)[0]
+				compile(t, row[0], source, slices.Concat(strict, l.flags, []string{"-std=" + row[1], row[2]}, strings.Fields(row[3]))...)
 			})
 		}
 	}

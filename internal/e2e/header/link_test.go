@@ -293,27 +293,6 @@ func TestRelocatable(t *testing.T) {
 	all.Run(t)
 }
 
-// TestTwin runs the program unconverted, with stubs that print what they get.
-func TestTwin(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "stubs.c")
-	disk.Write(t, source, stubs(programProbes()))
-	for _, c := range []toolchain{
-		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.OldClang, []string{"-O2"}},
-	} {
-		c = c.stubbed()
-		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.need(t, bfd)
-			objects := []string{c.object(t, "main.c"), output(t, "stubs.o", "gcc", "-O2", "-w", "-fPIC", "-c", source)}
-			for _, s := range programSources {
-				objects = append(objects, c.object(t, s))
-			}
-			exe := output(t, "twin", append([]string{"gcc"}, objects...)...)
-			checkLines(t, exe, sortedLines(tools.Must(t, exe)), calls(programProbes()))
-		})
-	}
-}
-
 // TestMachines runs programs of other machines.
 func TestMachines(t *testing.T) {
 	all := product.New("machine")

@@ -7,15 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/arch"
-	"sdtconvert/arch/machines"
-	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
-	"sdtconvert/linkerset"
 )
 
 // probe is what testdata's program says of a probe: how it defines it, and what
@@ -175,62 +171,6 @@ func stubs(probes []probe) string {
 	return s.String()
 }
 
-// TestRead has this project's reader find what the program itself finds: in the
-// converted objects, through their relocations, and in linked images.
-func TestRead(t *testing.T) {
-	for _, c := range native {
-		c.need(t, bfd)
-		var want []string // of each probe that has records, in the image
-		for _, p := range append(programProbes(), probe{name: "dead:::code", types: []string{"int"}}) {
-			if len(p.calls) > 0 || p.name == "hdr:::n" || p.name == "dead:::code" {
-				want = append(want, fmt.Sprintf("%s(%s)", p.name, strings.Join(p.types, ", ")))
-			}
-		}
-		slices.Sort(want)
-		for _, mode := range []string{"-no-pie", "-pie", "-shared", "-static"} {
-			_, path := c.link(t, way{linker: bfd, mode: mode}, programSources)
-			checkLines(t, path, readProbes(t, path), want)
-		}
-		// What an object does not define it knows by the id alone.
-		got := readProbes(t, convert(t, c.object(t, "c.c")))
-		for _, line := range []string{"two-words::func:a-b(char *)", "hdr:::o1-old(t0)", "hdr:::from-cxx()", "d:::3(int, const char *, int)"} {
-			if !slices.Contains(got, line) {
-				t.Errorf("c.o: missing: %s", line)
-			}
-		}
-	}
-}
-
-// readProbes returns the probes that the records of an image refer to.
-func readProbes(t *testing.T, path string) []string {
-	t.Helper()
-	o := tools.OpenELF(t, path)
-	im := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
-	layout := expect.Value(linkerset.ParseLayout("pairs", ""))(t)
-	entries, faults, err := layout.Read(im)
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
-	}
-	probes := linkerset.NewProbes(im, "sdt_")
-	var lines []string
-	for _, e := range entries {
-		if e.Kind != arch.Probe {
-			continue
-		}
-		p := expect.Value(probes.Lookup(e.Probe))(t)
-		var types []string
-		for _, a := range p.Args {
-			if a.Translated != "" {
-				a.Native += " -> " + a.Translated
-			}
-			types = append(types, a.Native)
-		}
-		lines = append(lines, fmt.Sprintf("%s:%s:%s:%s(%s)", p.Provider, p.Module, p.Function, p.Name, strings.Join(types, ", ")))
-	}
-	slices.Sort(lines)
-	return slices.Compact(lines)
-}
-
 // What testdata/semaphores.c prints: a number in the semaphore, and how many tests of
 // C and of C++ are true.
 const raised = "0 0 0\n1 1 5\n256 1 5\n65535 1 5\n0 0 0\nevaluated 6\nwaited\n"
@@ -304,23 +244,5 @@ func checkSection(t *testing.T, path string, names ...string) {
 	slices.Sort(names)
 	if !slices.Equal(found, names) {
 		t.Errorf("%s has the semaphores %v", path, found)
-	}
-}
-
-// TestSemaphoresLTO has semaphores defined by code that is generated in the link.
-func TestSemaphoresLTO(t *testing.T) {
-	for _, lto := range toolchains.LTOs() {
-		w := way{linker: lto.Linker, mode: "-pie", gc: true}
-		chain := toolchain{toolchains.AMD64, lto.Compiler, []string{"-O2", "-fPIE", lto.Flag}}
-		t.Run(chain.String()+"/"+w.String(), func(t *testing.T) {
-			t.Parallel()
-			chain.need(t, w.linker)
-			link := append(append(chain.machine.CC(lto.Compiler), w.flags(t)...), lto.Flag)
-			exe := output(t, "semaphores", append(link, chain.object(t, "semaphores.c"), chain.object(t, "semaphores.cc"))...)
-			if got := tools.Must(t, exe); got != raised {
-				t.Errorf("it prints\n%s, not\n%s", got, raised)
-			}
-			checkSection(t, exe, "both", "waited", "illumos")
-		})
 	}
 }

@@ -117,16 +117,6 @@ func TestLinkWithinLink(t *testing.T) {
 	}
 }
 
-// A tracer of system calls sees the same link.
-func TestTracedLink(t *testing.T) {
-	l := linker("bfd")
-	tools.Need(t, "gcc", l.Path, "strace")
-	enter(t, l.Path)
-	compile(t, "sub/second.c")
-	tools.Must(t, "strace", "-f", "-o", "trace", converter, "ld", "--linker", l.Path, "--", "-shared", "-o", "out.so", "sub/second.o")
-	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "not converted")
-}
-
 var tracedCall = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
 
 // ownTemporary is a file that lld or mold renames to the output, and leaves behind if it is killed.

@@ -41,35 +41,6 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// Whatever a name has in it that make or a shell would take apart, the dependency file
-// is the linker's own. Some escape names there, and some do not.
-func TestDependencyFile(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		tmp := filepath.Join(t.TempDir(), "a b#$c")
-		os.MkdirAll(tmp, 0o777)
-		t.Setenv("TMPDIR", tmp)
-		compile(t, "sub/second.c", "sub/third.c")
-		const directory = "sp ace/#d/$x"
-		os.MkdirAll(directory, 0o777)
-		os.Rename("sub/second.o", directory+"/q'u .o")
-		os.Rename("sub/third.o", directory+"/q'u")
-		args := []string{"-shared", "--dependency-file=out.d", "-o", "out", directory + "/q'u .o", directory + "/q'u"}
-		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		got := strings.TrimSpace(withoutDefinitions(read(t, "out.d")))
-		tools.Must(t, l.Path, args...)
-		expect.Equal(t, strings.TrimSpace(withoutDefinitions(read(t, "out.d"))), got)
-	})
-}
-
-// withoutDefinitions removes from a dependency file what defines the probes, which is sdtconvert, and
-// the breaks of its lines.
-func withoutDefinitions(rule string) string {
-	rule = strings.ReplaceAll(strings.ReplaceAll(rule, converter+":", ""), converter, "")
-	return strings.Join(strings.Fields(strings.ReplaceAll(rule, "\\\n", " ")), " ")
-}
-
 // A build takes the rule that the linker writes, and finds nothing to do.
 func TestDependenciesOfBuilds(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
@@ -220,28 +191,6 @@ func TestArchives(t *testing.T) {
 	})
 }
 
-// A library for another machine is passed over by the linkers that do, and stops the others.
-func TestOtherMachine(t *testing.T) {
-	other := toolchains.ARM64.Tool("gcc")
-	tools.Need(t, other, "ar")
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "main.c", "sub/second.c")
-		os.MkdirAll("other", 0o777)
-		tools.Must(t, other, "-O2", "-c", "sub/second.c", "-o", "other/second.o")
-		tools.Must(t, "ar", "rcs", "other/libsecond.a", "other/second.o")
-		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o")
-		_, plain := tools.Try("gcc", "-B"+tools.Driver(t, l.Path), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
-		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
-		stops := plain != nil && (strings.Contains(plain.Error(), "is incompatible with") || strings.Contains(plain.Error(), "unsupported ELF machine"))
-		switch {
-		case stops != (err != nil):
-			t.Errorf("%s; without: %v", out, plain)
-		case !stops:
-			checkOutput(t, "program", both)
-		}
-	})
-}
-
 // A definition of the build's own is what the records name, wherever it is.
 func TestDefinitions(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
@@ -328,59 +277,12 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// A large link: the linker gets its arguments by a response file.
-func TestManyArguments(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "main.c", "sub/second.c", "plain.c")
-		args := []string{"-o", "program", "main.o", "sub/second.o"}
-		for i := range 3000 {
-			args = append(args, "-L/no/such directory/number/"+strings.Repeat("x", i%7))
-		}
-		gcc(t, l, args...)
-		checkOutput(t, "program", both)
-	})
-}
-
 // The lines of docs/builds.md, for each build system.
 
 // eachFlags runs a test for each linker with the flags that have a compiler find the
 // wrapper.
 func eachFlags(t *testing.T, test func(t *testing.T, flags string)) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) { test(t, "-B"+wrappers+" "+l.Use()) })
-}
-
-const cmakeLists = `
-cmake_minimum_required(VERSION 3.13)
-project(app C)
-add_library(third SHARED sub/third.c)
-add_library(second STATIC sub/second.c)
-add_executable(program main.c plain.c)
-target_link_libraries(program second third)
-`
-
-// ninja takes an object for outdated whose time is not that of its compilation.
-func TestNinjaInPlace(t *testing.T) {
-	tools.Need(t, "cmake", "ninja", "ar")
-	enter(t, linker("bfd").Path)
-	disk.Write(t, "CMakeLists.txt", cmakeLists)
-	// Versions of CMake from 3.27 on have linkers write dependency files.
-	flags := "-Wl,--dependency-file=program.d -B" + wrappers
-	tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
-		"-DCMAKE_EXE_LINKER_FLAGS="+flags, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
-	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
-	tools.Must(t, "cmake", "--build", "build")
-	checkOutput(t, "build/program", both)
-	expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
-	// If CMake has a flag of its own, that is the one that counts, and ninja has read the file.
-	dependencies, err := os.ReadFile("build/program.d")
-	if err == nil && (regexp.MustCompile(`sdtconvert-\d+\.o`).Match(dependencies) || !strings.Contains(string(dependencies), converter)) {
-		t.Errorf("the dependencies are %s", dependencies)
-	}
-	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
-		if names := tools.Output(t, "nm", noPlugins, "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
-			t.Errorf("%s is not converted: %s", object, names)
-		}
-	}
 }
 
 // autoconf's scripts compile and link programs before they know anything.

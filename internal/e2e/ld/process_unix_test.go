@@ -105,26 +105,6 @@ func TestSignalInFirstLink(t *testing.T) {
 	signalLinker(t, "slow-lld", syscall.SIGTERM)
 }
 
-// What a linker has written before it dies is complete.
-func TestKilledLinker(t *testing.T) {
-	tools.Need(t, "gcc")
-	for _, sig := range []string{"KILL", "SEGV", "ABRT", "TERM", "PIPE"} {
-		enter(t, "none")
-		compile(t, "main.c")
-		script := "#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo \"$i $1 and more\"; i=$((i+1)); done\nprintf 'the end of %s' \"$1\"\nkill -" + sig + " $$\n"
-		cmd := exec.Command(converter, "ld", "--linker", program(t, "dies", script), "--", "main.o")
-		out, err := cmd.Output()
-		tools.Died(t, err, signalOf[sig])
-		if !strings.HasSuffix(string(out), "2999 main.o and more\nthe end of main.o") || strings.Count(string(out), "main.o and more") != 3000 {
-			t.Errorf("%s: %d bytes, the last: %q", sig, len(out), tools.Shortened(string(out)))
-		}
-	}
-}
-
-var signalOf = map[string]syscall.Signal{
-	"KILL": syscall.SIGKILL, "SEGV": syscall.SIGSEGV, "ABRT": syscall.SIGABRT, "TERM": syscall.SIGTERM, "PIPE": syscall.SIGPIPE,
-}
-
 // A reader that has seen enough ends the linker, as it would without a wrapper.
 func TestClosedOutput(t *testing.T) {
 	tools.Need(t, "gcc", "timeout")
@@ -154,15 +134,4 @@ func TestDaemon(t *testing.T) {
 	if err != nil || string(out) != "done with main.o\n" || time.Since(start) > 20*time.Second {
 		t.Errorf("%q, %v after %v", out, err, time.Since(start))
 	}
-}
-
-// Both outputs in one file keep their order.
-func TestOrder(t *testing.T) {
-	tools.Need(t, "gcc")
-	enter(t, "none")
-	compile(t, "main.c")
-	talks := program(t, "talks", "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done\necho $1\n")
-	out := tools.Must(t, converter, "ld", "--linker", talks, "--", "main.o")
-	want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\nmain.o\n"
-	expect.Equal(t, want, out)
 }

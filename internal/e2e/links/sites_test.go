@@ -114,20 +114,6 @@ func whoCalls(t *testing.T, image, state string) []string {
 	return all
 }
 
-// TestSitesKeepPromises links with a linker that refuses an object which promises
-// less than the others.
-func TestSitesKeepPromises(t *testing.T) {
-	c := amd64Compiler(toolchains.GCC, append([]string{"-O2", "-fcf-protection=full"}, nameable...)...)
-	c.need(t)
-	calls := c.object(t, "calls.c")
-	for _, flags := range [][]string{nil, {"--layout", "freebsd"}} {
-		objects := []string{calls, makeStubs(t, []string{calls}), assembledSites(t, c, []string{calls}, flags...)}
-		if _, err := link(amd64, amd64.Linker("bfd"), "lib.so", []string{"-shared", "-nostdlib", "-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}, objects...); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestLocals links probe objects that are local to functions: a record names
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -87,57 +86,6 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 		}
 		if set := im.file.Section("set_sdt_probes_set"); set == nil || set.Size == 0 {
 			t.Errorf("%s: no probes in their linker set", im.path)
-		}
-	}
-}
-
-// TestStubsLeaveRealDefinitions links with definitions that the object was not
-// told of: they win.
-func TestStubsLeaveRealDefinitions(t *testing.T) {
-	all := product.New(dimensions("layout", "linker", "mode", "stubs first")...)
-	all.Singly = true // TestStubs has the pairs
-	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
-		[]layout{pairs}, []mode{modePIE, modeShared}) {
-		for _, first := range []bool{false, true} {
-			all.Add(c.String()+map[bool]string{true: "/stubs first"}[first], append(c.values(), strconv.FormatBool(first)), func(t *testing.T) {
-				c.compiler.parallel(t, c.linker.Path)
-				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-				_, err := c.mode.link(p, c.linker, nil, p.twin())
-				unconverted(t, err)
-				objects := convertAll(t, p.probed)
-				some := c.compiler.object(t, "some.c")
-				stubs := makeStubs(t, objects)
-				order := append(objects, p.show, some, stubs)
-				if first {
-					order = append([]string{stubs}, append(objects, p.show, some)...)
-				}
-				checkSome(t, expect.Value(c.mode.link(p, c.linker, nil, order))(t).image)
-			})
-		}
-	}
-	all.Run(t)
-}
-
-// checkSome looks for the one probe that some.c defines, which is exported.
-func checkSome(t *testing.T, image string) {
-	t.Helper()
-	real, other := 0, 0
-	for _, l := range list(t, image) {
-		switch {
-		case l.Provider == "program" && l.Name == "step" && l.Module == "some":
-			real++
-		case l.Module == filepath.Base(image):
-			other++
-		default:
-			t.Errorf("%+v", l)
-		}
-	}
-	if real == 0 || other == 0 {
-		t.Errorf("%d sites of the real definition, %d of others", real, other)
-	}
-	for _, s := range openImage(t, image).symbols {
-		if s.Name == "sdt_program___step" && elf.ST_VISIBILITY(s.Other) != elf.STV_DEFAULT {
-			t.Errorf("%s is %v", s.Name, elf.ST_VISIBILITY(s.Other))
 		}
 	}
 }

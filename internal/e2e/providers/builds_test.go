@@ -1,13 +1,11 @@
 package providers
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,26 +77,6 @@ func TestDetection(t *testing.T) {
 	b.holds(t, "a.out", "conftest.d", "conftest.o", "empty.d", "empty.h", "empty.o", "one.c", "one.d", "one.h", "one.o", "one_main.o")
 }
 
-// Names as other headers have them: those of the peers' test suites.
-func TestNames(t *testing.T) {
-	b := newBuild(t)
-	exe := b.program(t, "provider test_prov {\n\tprobe zero();\n\tprobe one(uintptr_t);\n\tprobe u_nder(char *);\n\tprobe d__ash(int, int);\n"+
-		"\tprobe entry();\n\tprobe __entry();\n\tprobe foo__entry();\n\tprobe return();\n\tprobe __return();\n\tprobe foo__return();\n};\n", `
-int main(void)
-{
-	TEST_PROV_ZERO(); TEST_PROV_ONE(1); TEST_PROV_U_NDER("hi there"); TEST_PROV_D_ASH(8, 9);
-	TEST_PROV_ENTRY(); TEST_PROV__ENTRY(); TEST_PROV_FOO_ENTRY(); TEST_PROV_RETURN(); TEST_PROV__RETURN(); TEST_PROV_FOO_RETURN();
-	return TEST_PROV_D_ASH_ENABLED();
-}
-`, "-Wall", "-Wextra", "-Werror")
-	b.Must(t, exe)
-	want := []string{
-		"test_prov __entry", "test_prov __return", "test_prov d__ash -4@ -4@", "test_prov entry", "test_prov foo__entry",
-		"test_prov foo__return", "test_prov one -4@", "test_prov return", "test_prov u_nder 8@", "test_prov zero",
-	}
-	expect.Equal(t, want, forms(t, exe))
-}
-
 // make builds twice, and the second time nothing: no object is newer than the program.
 func TestMake(t *testing.T) {
 	tools.Need(t, "make")
@@ -116,53 +94,6 @@ func TestMake(t *testing.T) {
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
 	expect.Equal(t, before, b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"), "made again")
 	b.holds(t, "Makefile", "prov.d", "prov.h", "prov.o", "test", "test.c", "test.o")
-}
-
-// Many at once in one directory do not disturb each other, and leave nothing behind.
-func TestParallel(t *testing.T) {
-	b := newBuild(t)
-	b.write(t, "prov.d", "#define T int\nprovider p { probe go(T); };\n")
-	var wg sync.WaitGroup
-	errs := make([]error, 24)
-	for i := range errs {
-		wg.Go(func() {
-			what := []string{"-h", "-G"}[i%2]
-			_, errs[i] = b.Try(b.dtrace, "-C", what, "-s", "prov.d")
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	b.holds(t, "prov.d", "prov.h", "prov.o")
-}
-
-// A probe for each number of arguments, and many probes.
-func TestCounts(t *testing.T) {
-	b := newBuild(t)
-	var d, c strings.Builder
-	d.WriteString("provider many {\n")
-	c.WriteString("#include \"many.h\"\nint main(int n, char **v)\n{\n")
-	for i := range 2000 {
-		args := slices.Repeat([]string{"string"}, i%13)
-		fmt.Fprintf(&d, "\tprobe test%d(%s);\n", i, strings.Join(args, ", "))
-		fmt.Fprintf(&c, "\tMANY_TEST%d(%s);\n", i, strings.Join(slices.Repeat([]string{"v[n - 1]"}, len(args)), ", "))
-	}
-	b.write(t, "many.d", d.String()+"};\n")
-	b.write(t, "many.c", c.String()+"\treturn 0;\n}\n")
-	b.Must(t, b.dtrace, "-h", "-s", "many.d")
-	b.Must(t, b.dtrace, "-G", "-s", "many.d")
-	b.Must(t, "gcc", "-O1", "many.c", "many.o", "-o", "many")
-	b.Must(t, "./many")
-	counts := map[int]int{}
-	for _, form := range forms(t, filepath.Join(b.Directory, "many")) {
-		counts[strings.Count(form, "8@")]++
-	}
-	for n := range 13 {
-		expect.Equal(t, (2000-n+12)/13, counts[n], "probes of %d arguments", n)
-	}
 }
 
 // Stubs are converted and listed as any others.

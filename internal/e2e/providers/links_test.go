@@ -44,10 +44,10 @@ func program(t *testing.T, directory string, c toolchains.Compiler, l toolchains
 	return out
 }
 
-// eachLink calls test with each way to make the program, with and without the object. In
-// runs that are not of whole products the modes are those of some names, or all if there
-// are none.
-func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string)) {
+// However it is linked, with and without the object, each note of the program names the one
+// semaphore of its probe.
+func TestLinks(t *testing.T) {
+	tools.Need(t, "readelf", "nm")
 	all := product.New("compiler", "linker", "mode", "object")
 	directory := directoryWith(t)
 	object := filepath.Join(directory, "shop.o")
@@ -63,16 +63,15 @@ func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string))
 				}
 				for _, more := range [][]string{nil, {object}} {
 					add := all.Add
-					if names != nil && !slices.Contains(names, m.name) {
-						add = all.AddToWhole
-					}
 					if m.name == "plain" && l.Name == "bfd" && more == nil {
 						add = all.Always
 					}
 					values := []string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}
 					add(strings.Join(values, "/"), values, func(t *testing.T) {
 						t.Parallel()
-						test(t, program(t, directory, c, l, m, more...))
+						exe := program(t, directory, c, l, m, more...)
+						checkProgram(t, exe, 8)
+						expect.Equal(t, "3 rounds\n", tools.Output(t, exe), "untraced it prints")
 					})
 				}
 			}
@@ -106,15 +105,6 @@ func checkProgram(t *testing.T, exe string, sites int) {
 	if m := regexp.MustCompile(`(?m) \.probes .* (\d+)$`).FindAllStringSubmatch(sections, -1); len(m) != 1 || m[0][1] != "4096" {
 		t.Errorf("the semaphores have no page of their own: %q", m)
 	}
-}
-
-// However it is linked, each note of the program names the one semaphore of its probe.
-func TestLinks(t *testing.T) {
-	tools.Need(t, "readelf", "nm")
-	eachLink(t, nil, func(t *testing.T, exe string) {
-		checkProgram(t, exe, 8)
-		expect.Equal(t, "3 rounds\n", tools.Output(t, exe), "untraced it prints")
-	})
 }
 
 // An object for each machine, from what its compiler makes, in a program that runs.

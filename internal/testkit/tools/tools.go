@@ -261,10 +261,16 @@ func Short(tests string) {
 	}
 }
 
-// Build builds sdtconvert and returns its path in a directory. `go run` keeps what it
-// has linked, so that of all packages only the first links.
+// Build builds sdtconvert and returns its path in a directory. `go run` keeps what it has
+// linked, so that of all packages only the first links. If SDTCONVERT_COVER names a directory,
+// the program counts there which statements run (scripts/coverage).
 func Build(directory string) (string, error) {
-	_, err := Command{Env: []string{"CGO_ENABLED=0"}}.Try("go", "run", "-exec", "cp -t '"+directory+"'", "sdtconvert/cmd/sdtconvert")
+	args := []string{"run", "-exec", "cp -t '" + directory + "'"}
+	if counters := os.Getenv("SDTCONVERT_COVER"); counters != "" {
+		args = append(args, "-cover", "-coverpkg=sdtconvert/...")
+		os.Setenv("GOCOVERDIR", counters) // go test has set another one
+	}
+	_, err := Command{Env: []string{"CGO_ENABLED=0"}}.Try("go", append(args, "sdtconvert/cmd/sdtconvert")...)
 	return filepath.Join(directory, "sdtconvert"), err
 }
 
