@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
@@ -29,7 +30,7 @@ const codePath = "/sdtconvert-code"
 type generatedCode struct {
 	descriptors map[*servedFile]int
 	inputs      map[string]int // descriptors of objects that a script names, by path
-	empty       int            // descriptor of an archive without members, for a file that is read again
+	empty       int            // descriptor of an object without contents, for a file whose code has another place
 }
 
 // needsGeneratedCode reports whether lld has to generate code first.
@@ -159,18 +160,36 @@ func withReferences(path string, extractions []extraction) (fd int, err error) {
 				e.AddSymbol(elfreloc.Symbol{Name: x.symbol, Bind: elf.STB_GLOBAL})
 			}
 		}
-		out, err := e.Output()
-		if err != nil {
-			return err
-		}
-		var data bytes.Buffer
-		if err := out.Write(&data, o.Source); err != nil {
-			return err
-		}
-		fd, err = newDescriptor(data.Bytes())
+		fd, err = editedDescriptor(e)
 		return err
 	})
 	return fd, err
+}
+
+// emptyObject returns a descriptor of an object without contents that is linked with another one.
+func emptyObject(other string) (fd int, err error) {
+	err = withImage(other, func(o *input.Object) error {
+		empty, err := o.Empty("")
+		if err != nil {
+			return err
+		}
+		e, err := empty.Edit()
+		if err != nil {
+			return err
+		}
+		fd, err = editedDescriptor(e)
+		return err
+	})
+	return fd, err
+}
+
+// editedDescriptor returns a descriptor of an edited object.
+func editedDescriptor(e *elfreloc.Edit) (fd int, err error) {
+	data, err := emit.EditedFile(e)
+	if err != nil {
+		return -1, err
+	}
+	return newDescriptor(data)
 }
 
 func isEmpty(symbols iter.Seq2[int, elfreloc.Symbol]) bool {
@@ -215,7 +234,7 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 			originals[i] = f.descriptor
 		}
 	}
-	empty, err := newDescriptor([]byte(emptyArchive))
+	empty, err := emptyObject(descriptorPath(originals[0]))
 	if err != nil {
 		return p, err
 	}
