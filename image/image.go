@@ -73,7 +73,7 @@ type Image interface {
 	// fields that a loader relocates. They are not to be modified: another
 	// call may return the same memory. Fewer than n bytes there are an error.
 	Bytes(a Addr, n uint64) ([]byte, error)
-	// Word reads a field of the size of an address (Layout.Word bytes), relocated.
+	// Word reads a field of the size of an address (Encoding.Word bytes), relocated.
 	// Of a field that nothing relocates, Ref.Offset is the number that it holds.
 	Word(a Addr) (Ref, error)
 	// Distance reads a field of 32 bits that holds a signed distance from itself in

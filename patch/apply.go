@@ -27,8 +27,7 @@ type applier struct {
 	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
 
-// Apply queues a plan in an edit of the same object, which is to be saved before it is
-// applied to another. The plan has no refusals.
+// Apply queues a plan in an edit of its own object. It is called once for an Edit, and the plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
 		return nil

@@ -21,8 +21,8 @@ type Plan struct {
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
 	Thunk   string // the symbol of the return thunk to use, "" for none
-	// Warnings say what Apply could not record, such as types in debug information that makes no sense. Apply fills
-	// it.
+	// Warnings say what the output lacks, such as types in debug information that makes no sense, or leaves unconverted.
+	// Apply and Output fill it.
 	Warnings []error
 
 	semaphores           *objectSemaphores // nil for none
@@ -188,9 +188,8 @@ func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 
 // Examine finds the sites of a relocatable object and plans their disabled forms.
 // A site without one is not an error: see Plan.Refused. Errors are of type
-// *elfreloc.Error; one of them is that the object was converted before, with other
-// options, and has calls again (Scan.CheckEarlier); another, that it holds code with
-// probes which only a link generates.
+// *elfreloc.Error; one of them is that the object has records of a conversion with other
+// options (Scan.CheckEarlier); another, that it holds code with probes which only a link generates.
 func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}

@@ -42,7 +42,7 @@ type contents struct {
 // probeUse is what a file has to do with probes.
 type probeUse struct {
 	namesProbes bool         // it names stubs or probe objects
-	callsStubs  bool         // it names stubs, and so calls them or takes their addresses
+	callsStubs  bool         // it names stubs, or semaphores of guards, which a conversion changes
 	target      patch.Target // of the objects that name probes
 
 	lto lto.Code

@@ -89,7 +89,7 @@ func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error)
 	first.output = output{} // the run has none
 	r, err := l.superviseCommand(first, c, s, cmd, code)
 	if err == nil && r.status != (process.Status{}) {
-		l.Stderr.Write(messages.Bytes())
+		l.Stderr.Write(append(extracts.Bytes(), messages.Bytes()...))
 		if r.status.Signal == nil {
 			err = fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: exit status %d; compile what has probes with -fno-lto", l.linker.path, r.status.Code)
 		}

@@ -7,7 +7,7 @@
 //   - The look (look.go, examine.go, script.go) returns a survey: the files that the line leads to, and what
 //     they hold. If the link has nothing to do with probes, the process becomes the linker.
 //   - The conversion (convert.go) returns what becomes of each file, in memory. What these files lack is one more
-//     input, the last (needs.go), whose path is the program's own.
+//     input, behind the line (needs.go), whose path is the program's own.
 //   - The generation (generate.go) runs lld for the code of link-time optimisation, which lld
 //     makes within itself, where no file shows it.
 //   - The run (run.go, state.go) supervises the linker: where it opens a file with probes, it gets the converted
