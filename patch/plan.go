@@ -228,7 +228,7 @@ func (p *Plan) Output() (*elfreloc.Output, error) {
 	}
 	out, err := e.Output()
 	if err == nil {
-		err = p.addWarnings(out)
+		err = p.finishOutput(out)
 	}
 	if err != nil {
 		return nil, err
@@ -236,8 +236,8 @@ func (p *Plan) Output() (*elfreloc.Output, error) {
 	return out, nil
 }
 
-// addWarnings adds those of what the output does not have, and gives it the padding of the object.
-func (p *Plan) addWarnings(out *elfreloc.Output) error {
+// finishOutput pads an output as the object is padded, and warns of what it lacks.
+func (p *Plan) finishOutput(out *elfreloc.Output) error {
 	o := p.Scan.Object
 	lost, err := copyTrailingBytes(o, out)
 	if err != nil {

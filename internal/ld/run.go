@@ -148,7 +148,7 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		p = generated
 	}
 	r, err := l.runForOutput(p, c, s)
-	for err == nil && r.lacksDefinition {
+	for err == nil && r.mustRunAgain {
 		p.output.removeIfChanged()
 		if p, err = p.nextRun(r); err != nil {
 			return r.status, err
@@ -315,7 +315,7 @@ func (r *supervisedRun) convertFound(found *foundFile, path, name string) *serve
 	if f.needs == nil || r.plan.line.relocatable || f.refusal != nil {
 		return f
 	}
-	lacks, err := r.lacksDefinition(found, f)
+	lacks, err := r.needsMoreDefinitions(found, f)
 	if err != nil {
 		f.refusal = refusalOf(err)
 	} else if lacks {
@@ -324,9 +324,9 @@ func (r *supervisedRun) convertFound(found *foundFile, path, name string) *serve
 	return f
 }
 
-// lacksDefinition reports whether a file that the linker has found needs more than the definitions that it has
+// needsMoreDefinitions reports whether a file that the linker has found needs more than the definitions that it has
 // read.
-func (r *supervisedRun) lacksDefinition(found *foundFile, f *servedFile) (bool, error) {
+func (r *supervisedRun) needsMoreDefinitions(found *foundFile, f *servedFile) (bool, error) {
 	definitions := r.state.definitionsSoFar()
 	if !definitions.isRead && r.plan.definitions != "" {
 		return false, nil // they are still to be read

@@ -139,7 +139,7 @@ func TestLackingDefinition(t *testing.T) {
 	s.recordLackingDefinition()
 	expect.Equal(t, true, s.open(a))
 	r := s.result(process.Status{})
-	expect.Equal(t, true, r.lacksDefinition)
+	expect.Equal(t, true, r.mustRunAgain)
 	expect.Equal(t, false, newRunState(r).open(a))
 }
 

@@ -10,7 +10,7 @@ import (
 // them is the caller's.
 func Each(n, jobs int, work func(i int)) {
 	if n >= manyFiles {
-		heap()
+		reserveHeap()
 	}
 	step := share(n, jobs)
 	var next atomic.Int64
@@ -41,7 +41,7 @@ const (
 	manyFiles = 32
 )
 
-var heap = sync.OnceValue(func() []byte { return make([]byte, reserve) })
+var reserveHeap = sync.OnceValue(func() []byte { return make([]byte, reserve) })
 
 // share returns how many files a thread takes at a time. Neighbours are often of one
 // directory, where threads would wait for each other to create and rename files; but

@@ -61,11 +61,11 @@ type Space struct {
 
 	// Read sets the rest.
 
-	Sites      []Site             // sorted by address; at one address records come first, and then notes
-	HasRecords []linkerset.Layout // those of Layouts that have records or faults
-	Notes      []notes.Note
-	DOF        []dof.FunctionProbe // of a linked file
-	Faults     Faults
+	Sites         []Site             // sorted by address; at one address records come first, and then notes
+	RecordLayouts []linkerset.Layout // those of Layouts that have records or faults
+	Notes         []notes.Note
+	DOF           []dof.FunctionProbe // of a linked file
+	Faults        Faults
 }
 
 // Faults are what could not be read of a space.
@@ -115,7 +115,7 @@ func (s *Space) readRecords() error {
 			return err
 		}
 		if len(entries)+len(faults) > 0 {
-			s.HasRecords = append(s.HasRecords, layout)
+			s.RecordLayouts = append(s.RecordLayouts, layout)
 		}
 		s.Faults.Records = append(s.Faults.Records, faults...)
 		s.Sites = slices.Grow(s.Sites, len(entries))

@@ -97,35 +97,35 @@ func (s *Space) tracepoint(site *Site) Code {
 	return Code{Kind: kind, State: Unknown}
 }
 
-// lookup is Code, with what knows the disabled forms.
+// lookup is Code, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
 func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
 	linked, hasForm := s.linked(site, disabled)
 	if !hasForm {
 		linked = arch.Site{}
 	}
-	armed := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
+	code := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
 	if hasForm {
 		if state := s.optimised(site, text); state != Unknown {
-			return Code{Kind: armed.Kind, State: state, Form: linked}, nil
+			code.State = state
+			return code, nil
 		}
 	}
 	if form, ok := disabled(text, at, site.Kind); ok {
 		state, to, err := s.stateOf(s.Memory, text, site, form)
 		if err == nil && state != Disabled && hasForm && !bytes.Equal(linked.Code, form.Code) {
-			return armed, nil
+			return code, nil // armed
 		}
 		return Code{Kind: arch.Describe(site.Kind, form.Form), State: state, To: to, Form: form}, err
 	}
 	switch live := m.Live(text, at); {
-	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm:
-		return armed, nil
+	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm: // armed
 	case live:
-		armed.State = Live
+		code.State = Live
 	default:
-		armed.State = Unknown
+		code.State = Unknown
 	}
-	return armed, nil
+	return code, nil
 }
 
 // optimised returns the state of a site that a kernel may arm behind its first byte; Unknown for
