@@ -157,7 +157,11 @@ type memory struct {
 	image.Image
 	bytes map[uint64]byte
 	next  uint64
+	types image.Range // the linker set of types of arguments
 }
+
+// undefined is what a pointer to a provider of another file has.
+const undefined = 0xffff0000
 
 func (m *memory) Encoding() elfreloc.Encoding {
 	return elfreloc.Encoding{Class: 2, Order: binary.LittleEndian}
@@ -165,7 +169,12 @@ func (m *memory) Encoding() elfreloc.Encoding {
 
 func (m *memory) SymbolsAt(image.Addr) ([]string, error) { return nil, nil }
 
-func (m *memory) Arrays(string) ([]image.Range, error) { return nil, nil }
+func (m *memory) Arrays(section string) ([]image.Range, error) {
+	if section != "set_sdt_argtypes_set" {
+		return nil, nil
+	}
+	return []image.Range{m.types}, nil
+}
 
 func (m *memory) Bytes(a image.Addr, n uint64) (b []byte, err error) {
 	for at := range n {
@@ -183,7 +192,11 @@ func (m *memory) Word(a image.Addr) (image.Ref, error) {
 	if err != nil {
 		return image.Ref{}, err
 	}
-	return image.Ref{Addr: image.Addr{Offset: binary.LittleEndian.Uint64(b)}}, nil
+	ref := image.Ref{Addr: image.Addr{Offset: binary.LittleEndian.Uint64(b)}}
+	if ref.Offset == undefined {
+		ref = image.Ref{Symbol: "sdt_provider_elsewhere", Undefined: true}
+	}
+	return ref, nil
 }
 
 // put writes something behind everything else, and returns where it is.
@@ -203,6 +216,26 @@ func words(w ...uint64) (b []byte) {
 	return b
 }
 
+// arguments puts a linker set of the types of the arguments of the probe at an address, in any order, among those of
+// others and what says nothing. It returns those that are there to be read.
+func (m *memory) arguments(r *rand.Rand, at uint64) (args []linkerset.Argument) {
+	pointers := []uint64{0, undefined, m.put(words(0, 0, 0, 0, 0, 0)), m.put(words(0, 0, 0, 0, 0, undefined)), m.put(words(9))}
+	m.next += 0x1000 // the last one is cut off
+	for i := range r.IntN(4) {
+		arg := linkerset.Argument{Index: i, Native: fmt.Sprintf("native%d", i)}
+		fields := words(uint64(i), m.put([]byte(arg.Native+"\x00")), 0, 0, 0, at)
+		if r.IntN(2) == 0 {
+			arg.Translated = "translated"
+			binary.LittleEndian.PutUint64(fields[16:], m.put([]byte("translated\x00")))
+		}
+		args, pointers = append(args, arg), append(pointers, m.put(fields))
+		pointers = append(pointers, m.put(words(uint64(i), 0, 0, 0, 0, at+8)))
+	}
+	r.Shuffle(len(pointers), func(i, j int) { pointers[i], pointers[j] = pointers[j], pointers[i] })
+	m.types = image.Range{Start: image.Addr{Offset: m.put(words(pointers...))}, Size: uint64(8*len(pointers) + r.IntN(8))}
+	return args
+}
+
 // TestProbesOfStructures reads what random structures of FreeBSD 13 and 15 (sys/sdt.h) say.
 func TestProbesOfStructures(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
@@ -216,6 +249,9 @@ func TestProbesOfStructures(t *testing.T) {
 		structure[0] = uint64(8 * len(structure))
 		structure[1] = m.put(words(text(want.Provider), 0))
 		structure[6+late], structure[7+late], structure[8+late] = text(want.Module), text(want.Function), text(want.Name)
+		if r.IntN(6) == 0 {
+			want.Provider, structure[1] = "elsewhere", undefined
+		}
 		symbol := "sdt_" + want.Provider + "_" + want.Module + "_" + want.Function + "_" + want.Name
 		switch change := r.IntN(6); {
 		case change == 0: // no size of a structure
@@ -237,6 +273,10 @@ func TestProbesOfStructures(t *testing.T) {
 			want.ID = symbol[len("sdt_"):]
 		}
 		at := image.Addr{Offset: m.put(words(structure...))}
+		args := m.arguments(r, at.Offset)
+		if want.FromStruct {
+			want.Args = args
+		}
 		got := expect.Value(linkerset.NewProbes(m, "sdt_").Lookup(image.Ref{Addr: at, Symbol: symbol}))(t)
 		expect.Equal(t, want, got, "structure %d of %d words", n, len(structure))
 	}

@@ -13,7 +13,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -101,39 +100,6 @@ func TestLocalLabels(t *testing.T) {
 			}
 		}
 		expect.Equal(t, machines.Lookup(o.ABI()).Traits().Mapping != "", seen >= 2, "%s: has labels", gcc)
-	}
-}
-
-// The symbols of ppc64's ELFv1 stand for descriptors in .opd, which relocations
-// fill in.
-func TestDescriptorsInAnObject(t *testing.T) {
-	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
-	table := expect.Value(resolve.New(o, nowhere))(t)
-	opd := objects.Section(t, o, ".opd")
-	syms := expect.Value(o.Symbols())(t)
-	found := make(map[int]bool)
-	for sec := range o.Sections {
-		for off := range o.Sections[sec].Size {
-			f, ok := table.Lookup(sec, off)
-			if !ok {
-				continue
-			}
-			found[f.Symbol] = true
-			if off-f.Start >= f.Size || !o.Sections[sec].Executable() {
-				t.Errorf("%s+%#x is in %+v", o.Sections[sec].Name, off, f)
-			}
-		}
-	}
-	for i := range syms.Len() {
-		if s := syms.At(i); s.Type == elf.STT_FUNC && s.Section == opd && !found[i] {
-			t.Errorf("%s is nowhere", s.Name)
-		}
-	}
-	if len(found) < 5 {
-		t.Errorf("%d functions", len(found))
-	}
-	if f, ok := table.Lookup(opd, 0); ok {
-		t.Errorf("a descriptor is in %+v", f)
 	}
 }
 

@@ -1,17 +1,16 @@
 package machines_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -55,8 +54,8 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 			return nil
 		}
 		files++
-		for what, at := range named(t, path, packages, words) {
-			expect.Equal(t, what, exceptions[name], "%s", at)
+		for what := range named(string(disk.Read(t, path)), packages, words) {
+			expect.Equal(t, what, exceptions[name], "%s", name)
 			used[name] = true
 		}
 		return nil
@@ -71,48 +70,31 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 	}
 }
 
-// named returns what of a machine a file names, and where.
-func named(t *testing.T, path string, packages, words []string) map[string]token.Position {
-	t.Helper()
-	set := token.NewFileSet()
-	file := expect.Value(parser.ParseFile(set, path, nil, parser.SkipObjectResolution))(t)
-	all := map[string]token.Position{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		what := ""
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "elf" && ofMachine(n.Sel.Name) {
-				what = "elf." + n.Sel.Name
-			}
-		case *ast.BasicLit:
-			text, err := strconv.Unquote(n.Value)
-			if n.Kind != token.STRING || err != nil {
-				break
-			}
-			for _, word := range words {
-				if text == word || len(word) > len("__") && strings.HasPrefix(word, "__") && strings.Contains(text, word) {
-					what = word
-				}
-			}
-			if slices.Contains(packages, text) {
-				what = text
-			}
-		}
-		if what != "" {
-			all[what] = set.Position(n.Pos())
-		}
-		return true
-	})
-	return all
-}
+// namers find what names a machine in a file without its comments: constants of debug/elf that are of one machine, and
+// strings.
+var (
+	ofMachine = regexp.MustCompile(`\belf\.(E[MF]_\w+|R_[A-Z0-9]+_?\w*|(SHT|PT|DT)_(MIPS|RISCV|ARM|AARCH64|S390|PPC)\w+)`)
+	ofAll     = regexp.MustCompile(`^elf\.(EM_NONE|R_(INFO|SYM|TYPE)(32|64)?)$`)
+	text      = regexp.MustCompile("\"(\\\\.|[^\"\\\\\n])*\"|`[^`]*`")
+	comment   = regexp.MustCompile(`(?m)^\s*//.*$|\s// .*$`)
+)
 
-// ofMachine reports whether package debug/elf has a name for one machine: of EM_386 and
-// the like, of R_386_32, and of the types R_386 themselves. R_INFO and its kin are of all.
-func ofMachine(name string) bool {
-	if strings.HasPrefix(name, "EM_") && name != "EM_NONE" || strings.HasPrefix(name, "EF_") {
-		return true
+// named returns what of a machine a file names.
+func named(source string, packages, words []string) map[string]bool {
+	all := map[string]bool{}
+	source = comment.ReplaceAllString(source, "")
+	for _, constant := range ofMachine.FindAllString(source, -1) {
+		all[constant] = !ofAll.MatchString(constant)
 	}
-	return strings.HasPrefix(name, "R_") && !slices.Contains([]string{"R_INFO", "R_INFO32", "R_SYM32", "R_SYM64", "R_TYPE32", "R_TYPE64"}, name) ||
-		slices.ContainsFunc([]string{"SHT_MIPS_", "SHT_RISCV_", "SHT_ARM_", "PT_AARCH64_", "PT_ARM_", "PT_RISCV_", "PT_MIPS_", "PT_S390_", "DT_MIPS_", "DT_PPC"},
-			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	for _, literal := range text.FindAllString(source, -1) {
+		literal = literal[1 : len(literal)-1]
+		all[literal] = slices.Contains(packages, literal)
+		for _, word := range words {
+			if literal == word || strings.HasPrefix(word, "__") && strings.Contains(literal, word) {
+				all[word] = true
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, names bool) bool { return !names })
+	return all
 }

@@ -95,46 +95,6 @@ func TestTruncationIsAnError(t *testing.T) {
 	}
 }
 
-// A name may be the tail of another, which stays as it is.
-func TestNameOfWhichAStubIsTheTailIsKept(t *testing.T) {
-	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
-	longer := joinStub(t, data)
-	if !symbolNames(t, data)[longer] {
-		t.Fatalf("no symbol %s to begin with", longer)
-	}
-	run := expect.Value(newScratch(t).convert(data, patch.Options{FixedLayout: true}.Complete()))(t)
-	if !symbolNames(t, run.data)[longer] {
-		t.Errorf("the symbol %s is gone", longer)
-	}
-}
-
-// joinStub joins the name of a stub to that before it, which is returned.
-func joinStub(t *testing.T, data []byte) string {
-	t.Helper()
-	names := symbolNames(t, data)
-	for name := range names {
-		at := bytes.Index(data, []byte("\x00"+name+"\x00__dtrace_probe_"))
-		if name == "" || strings.HasPrefix(name, "__dtrace_") || at < 0 {
-			continue
-		}
-		start, join := at+1, at+1+len(name)
-		data[join] = '_'
-		return string(data[start : join+bytes.IndexByte(data[join:], 0)])
-	}
-	t.Fatal("no stub's name stands behind that of another symbol")
-	return ""
-}
-
-func symbolNames(t *testing.T, data []byte) map[string]bool {
-	t.Helper()
-	syms := expect.Value(subjectOf(t, data).Symbols())(t)
-	names := map[string]bool{}
-	for i := range syms.Len() {
-		names[syms.Name(i)] = true
-	}
-	return names
-}
-
 // headerAt returns where the header of the first section is that want accepts.
 func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uint64) bool) []byte {
 	t.Helper()

@@ -67,7 +67,7 @@ func TestInputs(t *testing.T) {
 		{"--pu -Bstatic -la --po -lb", "-la(static) -lb"},
 		{"--start-lib a.o --end-lib b.o", "a.o(lazy) b.o"},
 		{"( a.o ) --start-group -( b.o -) --end-group", "( a.o ) b.o"},
-		{"- a.o", "a.o"},
+		{"- a.o -= b.o", "a.o b.o"},
 		{"a.o -o", "a.o"},
 		{"-l", ""},
 	} {
@@ -78,6 +78,7 @@ func TestInputs(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	l := parseLine(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), false)
+	expect.Equal(t, "directory/a.o /a.o", l.inDirectory("a.o")+" "+l.inDirectory("/a.o"))
 	l.args = nil
 	want := &commandLine{
 		relocatable: true, output: "out", directory: "directory", sysroot: "/root", libraryPath: []string{"one", "two", "three", "=four"},

@@ -92,7 +92,7 @@ func TestLook(t *testing.T) {
 	regular(t, "lib/libx.a", "a.o", "b.o")
 	regular(t, "code.a", "a.bc", "slim.o")
 	thin(t, "thin.a", "a.o", "b.o")
-	disk.Write(t, "lib/libs.so", "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( a.o AS_NEEDED ( -lx ) )\n")
+	disk.Write(t, "lib/libs.so", "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64) OUTPUT_FORMAT()\nGROUP ( a.o AS_NEEDED ( -lx ) )\n")
 	disk.Write(t, "lib/libcommand.so", "INPUT(a.o)\nSECTIONS { }\n")
 	disk.Write(t, "lib/liblost.so", "INPUT(a.o lost.o)\n")
 	disk.Write(t, "lib/libopen.so", "INPUT(a.o /* b.o )\n")

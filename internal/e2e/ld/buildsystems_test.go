@@ -2,9 +2,11 @@ package ld
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,28 +48,25 @@ type project struct {
 	files  map[string]string
 	// build is a shell script. DIR is the directory of linkers; the others are words of the variant.
 	build    string
-	variants []map[string]string
-	programs string // a pattern of the files that it makes
-	attack   bool   // only scripts/attack has its tools
+	variants map[string][]string // the values of variables, of which each combination is a variant
+	programs string              // a pattern of the files that it makes
+	attack   bool                // only scripts/attack has its tools
+	slow     bool                // a usual run has each value of a variable, not each pair
 }
 
-// combinations returns each combination of the values of variables.
-func combinations(values map[string][]string) (all []map[string]string) {
-	all = []map[string]string{{}}
-	for name, list := range values {
-		var more []map[string]string
+// combinations returns the names of variables, and each combination of the values.
+func (p *project) combinations() (names []string, all [][]string) {
+	names, all = slices.Sorted(maps.Keys(p.variants)), [][]string{nil}
+	for _, name := range names {
+		var more [][]string
 		for _, one := range all {
-			for _, value := range list {
-				with := map[string]string{name: value}
-				for n, v := range one {
-					with[n] = v
-				}
-				more = append(more, with)
+			for _, value := range p.variants[name] {
+				more = append(more, append(slices.Clone(one), value))
 			}
 		}
 		all = more
 	}
-	return all
+	return names, all
 }
 
 var projects = []project{
@@ -82,7 +81,7 @@ libstore.so: store.c
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -fPIC -o $@ store.c
 `},
 		build:    `make CC="gcc -BDIR" CFLAGS="-O2 $LTO" ARFLAGS="$ARFLAGS" AR=gcc-ar LIBRARY=$LIBRARY`,
-		variants: combinations(map[string][]string{"LIBRARY": {"store.o", "libstore.a", "libstore.so"}, "ARFLAGS": {"rcs", "rcsT"}, "LTO": {"", "-flto"}}),
+		variants: map[string][]string{"LIBRARY": {"store.o", "libstore.a", "libstore.so"}, "ARFLAGS": {"rcs", "rcsT"}, "LTO": {"", "-flto"}},
 		programs: "shop *.so",
 	},
 	{
@@ -98,7 +97,7 @@ target_link_libraries(shop PRIVATE store)
 [ "$CC" = gcc ] || FLAGS=-fuse-ld=lld
 LDFLAGS="-BDIR $FLAGS" cmake -G "$GENERATOR" -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=$LTO -S . -B build
 cmake --build build -v`,
-		variants: combinations(map[string][]string{"KIND": {"STATIC", "SHARED", "OBJECT"}, "GENERATOR": {"Ninja", "Unix Makefiles"}, "LTO": {"ON", "OFF"}, "CC": {"gcc", toolchains.LLVM("clang")}}),
+		variants: map[string][]string{"KIND": {"STATIC", "SHARED", "OBJECT"}, "GENERATOR": {"Ninja", "Unix Makefiles"}, "LTO": {"ON", "OFF"}, "CC": {"gcc", toolchains.LLVM("clang")}},
 		programs: "build/shop build/*.so",
 	},
 	{
@@ -114,11 +113,11 @@ executable('whole', objects: objects.extract_all_objects(recursive: true))
 		build: `[ "$CC" = gcc ] || { FLAGS=-fuse-ld=lld; export AR=` + toolchains.LLVM("llvm-ar") + `; }
 LDFLAGS="-BDIR $FLAGS" meson setup -Ddefault_library=$LIBRARY -Db_lto=$LTO build
 ninja -v -C build`,
-		variants: combinations(map[string][]string{"LIBRARY": {"static", "shared"}, "LTO": {"true", "false"}, "CC": {"gcc", toolchains.LLVM("clang")}}),
+		variants: map[string][]string{"LIBRARY": {"static", "shared"}, "LTO": {"true", "false"}, "CC": {"gcc", toolchains.LLVM("clang")}},
 		programs: "build/shop build/*.so build/whole",
 	},
 	{
-		system: "autotools", tools: []string{"autoreconf", "libtoolize", "automake", "make", "gcc"},
+		system: "autotools", slow: true, tools: []string{"autoreconf", "libtoolize", "automake", "make", "gcc"},
 		files: map[string]string{"configure.ac": `
 AC_INIT([shop], [1])
 AM_INIT_AUTOMAKE([foreign])
@@ -139,11 +138,11 @@ autoreconf -i
 ./configure CC="gcc -BDIR" CFLAGS="-O2 $LTO" AR=gcc-ar RANLIB=gcc-ranlib NM=gcc-nm $CONFIGURE
 make V=1
 [ ! -e .libs/shop ] || mv .libs/shop .libs/libstore.so* .`,
-		variants: combinations(map[string][]string{"KIND": {"noinst", "lib"}, "CONFIGURE": {"--disable-shared", ""}, "LTO": {"", "-flto"}}),
+		variants: map[string][]string{"KIND": {"noinst", "lib"}, "CONFIGURE": {"--disable-shared", ""}, "LTO": {"", "-flto"}},
 		programs: "shop libstore.so",
 	},
 	{
-		system: "Cargo", tools: []string{"cargo", "rustc", "gcc"},
+		system: "Cargo", slow: true, tools: []string{"cargo", "rustc", "gcc"},
 		files: map[string]string{"Cargo.toml": `
 [package]
 name = "shop"
@@ -167,7 +166,7 @@ fn main() { unsafe { __dtrace_probe_shop___placed(1) }; @CALL@ }
 sed -i "s/@KIND@/$KIND/; s/@LTO@/$LTO/" Cargo.toml
 sed -i "s/@USE@/$USE/; s/@CALL@/$CALL/" src/main.rs
 RUSTFLAGS="-C link-arg=-BDIR $FEATURES" cargo build --release`,
-		variants: combinations(map[string][]string{"KIND": {"rlib", "cdylib", "dylib"}, "LTO": {"false", "true", `"thin"`}}),
+		variants: map[string][]string{"KIND": {"rlib", "cdylib", "dylib"}, "LTO": {"false", "true", `"thin"`}},
 		programs: "target/release/shop target/release/*.so",
 	},
 	{
@@ -186,7 +185,7 @@ int run(void) { return start(1, 0); }
 `},
 		build: `sed s/main/start/ main.c >start.c; rm main.c
 CGO_LDFLAGS="-BDIR $LTO" CGO_CFLAGS="$LTO" go build $MODE -ldflags='-linkmode=external -extld=gcc' -o shop`,
-		variants: combinations(map[string][]string{"MODE": {"", "-buildmode=pie", "-buildmode=c-shared"}, "LTO": {""}}),
+		variants: map[string][]string{"MODE": {"", "-buildmode=pie", "-buildmode=c-shared"}, "LTO": {""}},
 		programs: "shop",
 	},
 	{
@@ -212,7 +211,7 @@ bazel --batch --output_user_root="$PWD/root" build --override_repository=rules_c
 	--override_repository=rules_proto=$rules/rules/proto --override_repository=platforms=$rules/platforms --repo_env=CC="$PWD/compiler/gcc" $LTO //:shop
 cp bazel-bin/shop .
 [ $STATIC = True ] || cp bazel-bin/*.so .`,
-		variants: combinations(map[string][]string{"STATIC": {"True", "False"}, "LTO": {""}}),
+		variants: map[string][]string{"STATIC": {"True", "False"}, "LTO": {""}},
 		programs: "shop *.so",
 	},
 }
@@ -228,16 +227,24 @@ func TestBuildSystems(t *testing.T) {
 		}
 		t.Run(p.system, func(t *testing.T) {
 			tools.Need(t, p.tools...)
-			variants := p.variants
-			if !attack {
-				variants = product.Few(t.Name(), variants)
+			names, all := p.combinations()
+			tests := product.New(names...)
+			tests.Singly = p.slow
+			add := tests.Add
+			if attack {
+				add = tests.Always
 			}
-			for _, v := range variants {
-				t.Run(fmt.Sprint(v), func(t *testing.T) {
+			for _, values := range all {
+				variant := ""
+				for i, value := range values {
+					variant += names[i] + "=" + value + " "
+				}
+				add(strings.TrimSpace(variant), values, func(t *testing.T) {
 					t.Parallel()
-					p.run(t, v)
+					p.run(t, names, values)
 				})
 			}
+			tests.Run(t)
 		})
 	}
 }
@@ -249,7 +256,7 @@ func tail(text string) string {
 }
 
 // run builds a variant, and looks at what it has made.
-func (p *project) run(t *testing.T, variant map[string]string) {
+func (p *project) run(t *testing.T, names, values []string) {
 	directory := t.TempDir()
 	expand := strings.NewReplacer("DIR", wrappers, "@SDTCONVERT@", converter)
 	for _, files := range []map[string]string{projectSources, p.files, {"sdt.h": string(disk.Read(t, tools.Root("include", "sdt.h")))}} {
@@ -260,8 +267,8 @@ func (p *project) run(t *testing.T, variant map[string]string) {
 		}
 	}
 	here := tools.Command{Directory: directory, Env: []string{"SDTCONVERT_LD=", "CC=gcc", "CARGO_NET_OFFLINE=true", "CARGO_TARGET_DIR=target", "GOFLAGS=-mod=mod", "GOWORK=off"}}
-	for name, value := range variant {
-		here.Env = append(here.Env, name+"="+value)
+	for i, value := range values {
+		here.Env = append(here.Env, names[i]+"="+value)
 	}
 	minor := 0 // of rustc's version
 	if p.system == "Cargo" {
@@ -272,7 +279,7 @@ func (p *project) run(t *testing.T, variant map[string]string) {
 	}
 	out, err := here.Try("sh", "-ec", expand.Replace(p.build))
 	if err != nil {
-		if !ownMessage.MatchString(err.Error()) || !strings.Contains(fmt.Sprint(variant), "clang") {
+		if !ownMessage.MatchString(err.Error()) || !slices.Contains(values, toolchains.LLVM("clang")) {
 			t.Errorf("the build fails: %v", tail(err.Error()))
 		}
 		return

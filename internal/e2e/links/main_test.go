@@ -24,7 +24,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestRegisters|TestLocals`, &converter, func(directory string) error {
+	tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestRegisters`, &converter, func(directory string) error {
 		files.Directory = directory
 		return nil
 	})

@@ -1,15 +1,12 @@
 package toolchains_test
 
 import (
-	"bufio"
 	"debug/elf"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"sdtconvert/arch"
@@ -219,68 +216,5 @@ func TestToolsAreInstalled(t *testing.T) {
 		if !slices.Contains(installed, pkg) {
 			t.Errorf("%s: scripts/install-tools does not install %s", tool, pkg)
 		}
-	}
-}
-
-// Each tool is of the package that the table says.
-func TestPackagesHaveTheirTools(t *testing.T) {
-	tools.Need(t, "dpkg-query")
-	args, want := []string{"--search"}, map[string]bool{}
-	for tool, pkg := range named() {
-		tools.Need(t, tool)
-		path := expect.Value(exec.LookPath(tool))(t)
-		args = append(args, path)
-		want[pkg+": "+path] = true
-	}
-	for _, line := range tools.Lines(t, "dpkg-query", args...) {
-		delete(want, line)
-	}
-	for line := range want {
-		t.Errorf("not so: %s", line)
-	}
-}
-
-// The objects of testdata are made by tools of the table's first suite.
-func TestRecipesUseTheTable(t *testing.T) {
-	if toolchains.Debian != toolchains.Suites[0] {
-		t.Skip("they are made in " + toolchains.Suites[0].Name)
-	}
-	f := expect.Value(os.Open(tools.Root("testdata", "objs", "recipes.tsv")))(t)
-	defer f.Close()
-	commands := map[string]bool{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if columns := strings.Split(lines.Text(), "\t"); len(columns) > 2 && !strings.HasPrefix(columns[0], "#") {
-			commands[columns[2]] = true
-		}
-	}
-	if len(commands) == 0 {
-		t.Fatal("no recipes")
-	}
-	for command := range commands {
-		if named()[command] == "" {
-			t.Errorf("recipes.tsv uses %s, which the table of toolchains does not know", command)
-		}
-	}
-}
-
-// Tests have versions of tools from the table: what they name themselves is missing in
-// other suites.
-func TestVersionsAreInTheTableAlone(t *testing.T) {
-	named := regexp.MustCompile(`"([^" ]*-)?(gcc|g\+\+|clang|clang\+\+|ld\.lld|llvm-[a-z]+)-(` + toolchains.Suites[0].GCC + "|" +
-		toolchains.Suites[0].OldLLVM + "|" + toolchains.Suites[0].LLVM + `)[" ]|"qemu-[a-z0-9_]+-static"`)
-	files := 0
-	err := filepath.WalkDir(tools.Root(), func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		files++
-		text, err := os.ReadFile(path)
-		for _, name := range named.FindAll(text, -1) {
-			t.Errorf("%s: %s", path, name)
-		}
-		return err
-	})
-	if err != nil || files == 0 {
-		t.Fatal(files, err)
 	}
 }
