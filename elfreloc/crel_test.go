@@ -3,7 +3,6 @@ package elfreloc_test
 import (
 	"bytes"
 	"debug/elf"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +12,6 @@ import (
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
-	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // What clang writes as SHT_CREL says what it writes as SHT_RELA otherwise.
@@ -130,39 +127,6 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 			}
 		})
 		expect.Equal(t, want, rawRelocs(f, f.Sections[2]), "%v %v, %s", m.class, m.order, f.Sections[2].Name)
-	}
-}
-
-// LLVM reads what is written in each class and byte order, with addends and without.
-func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
-	tools.Need(t, toolchains.LLVM("llvm-readelf"))
-	for _, m := range everyImage() {
-		if m.crel == nil {
-			continue
-		}
-		_, after := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-			rels := expect.Value(e.Object().RelocSections())(t)
-			e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5})
-			expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}))
-			e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: imageText})
-		})
-		path := filepath.Join(t.TempDir(), "a.o")
-		disk.Write(t, path, after)
-		want := [][]string{{"R_X86_64_64", "l1", "64"}, {"23", "R_X86_64_PLT32", "g2", "- 5"}, {"1", "R_X86_64_PC32", "l1", "3e8"}}
-		lines := strings.Split(strings.TrimSpace(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", path)), "\n")
-		if len(lines) != 2+len(want) {
-			t.Fatalf("%v %v: %q", m.class, m.order, lines)
-		}
-		for i, words := range want {
-			if m.rel {
-				words = words[:len(words)-1]
-			}
-			for _, word := range words {
-				if !strings.Contains(lines[2+i], word) {
-					t.Errorf("%v %v, implicit addends %v: no %q in %s", m.class, m.order, m.rel, word, lines[2+i])
-				}
-			}
-		}
 	}
 }
 

@@ -129,6 +129,8 @@ func TestDeadGuard(t *testing.T) {
 		b.theirs("one.o", "one", definedIn("", ".probes")...)
 		b.theirs("three.o", "three")
 		b.alone("app___hit", "the probe has no site")
+		b.compile("twice.o", "guard.c", "-Dguarded=twice")
+		b.finds([]string{"dead-guard guard.o guarded app___hit"}, "guard.o", "twice.o")
 		for object, message := range map[string]string{
 			"one.o": "the notes of the probe name app_hit_semaphore;", "three.o": "the notes of the probe name no semaphore;",
 		} {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -104,5 +105,18 @@ func TestServedSharedLibrary(t *testing.T) {
 	inputs := c.unconverted()
 	if len(inputs) != 1 || inputs[0].name != "a.o" {
 		t.Errorf("unconverted: %v", inputs)
+	}
+}
+
+// The intermediate code of an archive and its other members are read apart.
+func TestMergeNeeds(t *testing.T) {
+	o := patch.Options{}.Complete()
+	code, generated := newNeeds(o), newNeeds(o)
+	code.hasRecords, code.kinds[arch.Enabled] = true, true
+	generated.ltoDefinitions, generated.err = map[string]bool{"sdt_a": true}, os.ErrClosed
+	for _, merged := range []*probeNeeds{mergeNeeds(o, code, generated), mergeNeeds(o, generated, code)} {
+		expect.Equal(t, map[string]bool{"sdt_a": true}, merged.ltoDefinitions)
+		expect.Equal(t, true, merged.hasRecords && merged.kinds[arch.Enabled] && !merged.kinds[arch.Probe])
+		expect.Error(t, merged.err, os.ErrClosed.Error())
 	}
 }

@@ -162,6 +162,15 @@ func TestConvertAgain(t *testing.T) {
 	expect.Contains(t, expect.Failure(c.open(f)), "a.o: ")
 }
 
+// Bitcode tells no machine, so another object does.
+func TestMachineOfBitcode(t *testing.T) {
+	enter(t, map[string]string{"a.bc": bitcode, "b.o": noProbes})
+	l := testLink("ld")
+	made, _, err := l.converted(t, "a.bc b.o")
+	expect.OK(t, err)
+	expect.Equal(t, true, expect.Value(l.lackingDefinitions(made.linkedFiles()))(t).HasMachine())
+}
+
 // What all files lack, and whether any is converted, decides how the linker runs.
 func TestPlan(t *testing.T) {
 	enter(t, map[string]string{

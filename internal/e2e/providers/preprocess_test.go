@@ -1,31 +1,17 @@
 package providers
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/tools"
 )
-
-// conditions are those that preprocessors are known to get wrong.
-var conditions = []string{
-	"-1 > 0u", "0xffffffffffffffff > 0", "1 ? 0 : 1/0", "0 ? 1/0 : 1", "-1 < 0", "~0u == 0xffffffffffffffff", "18446744073709551615u > 1",
-	"1 || 1/0", "0 && 1/0", "(1 ? -1 : 0u) > 0", "-1 >> 1 == -1", "-1 / 2 == 0", "-7 % 3 == -1", "'\\377' < 0", "'ab' == 24930",
-	"0x7fffffffffffffff + 1u > 0", "1 << 63 < 0", "defined X || defined(Y)", "X", "Y == 3", "F(2) == 4", "F (2) == 4", "true", "__LINE__ == __LINE__",
-	"__INT_MAX__ == 2147483647", "defined __linux__", "0b101 == 5", "1 , 0", "010 == 8", "100L == 100UL", "!-0", "- - 1 == 1",
-	"sizeof", "(2 || 3) != 2", "__has_include(<sys/types.h>)", "defined __has_include", "Y // 3", "Y /* 3 */ == 3", "\"\"[0]",
-}
 
 // macrosOf returns the macros that fire a probe, of a header.
 func macrosOf(text string) (names []string) {
@@ -35,37 +21,6 @@ func macrosOf(text string) (names []string) {
 		}
 	}
 	return names
-}
-
-// Of each condition the probe is the one that SystemTap's script has, which runs cpp; and
-// what cpp refuses is an error with its line.
-func TestConditions(t *testing.T) {
-	tools.Need(t, "/usr/bin/dtrace", "cpp")
-	b := newBuild(t)
-	const begin = "#define Y 3\n#define F(x) x + x\n"
-	good, errors := begin, 0
-	for i, condition := range conditions {
-		text := fmt.Sprintf("#if %s\nprovider p { probe yes%d(); };\n#else\nprovider p { probe no%d(); };\n#endif\n", condition, i, i)
-		b.write(t, "c.d", begin+text)
-		if _, err := b.Try("cpp", "c.d"); err == nil {
-			good += text
-			continue
-		}
-		errors++
-		if out, err := b.Try(b.dtrace, "-C", "-h", "-s", "c.d"); err == nil || !strings.Contains(out, "c.d:3:") || !strings.Contains(out, "c.d: -C: cc -E: exit status 1\n") {
-			t.Errorf("#if %s: %s", condition, out)
-		}
-	}
-	b.write(t, "c.d", good)
-	b.Must(t, "/usr/bin/dtrace", "-C", "-h", "-s", "c.d", "-o", "theirs.h")
-	b.Must(t, b.dtrace, "-C", "-h", "-s", "c.d", "-o", "ours.h")
-	got, want := macrosOf(b.read(t, "ours.h")), macrosOf(b.read(t, "theirs.h"))
-	slices.Sort(got)
-	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" || len(got) != len(conditions)-errors {
-		t.Errorf("%d probes of %d conditions, %s", len(got), len(conditions)-errors, diff)
-	}
-	t.Logf("%d conditions compared, %d of them errors", len(conditions), errors)
 }
 
 func (b build) read(t *testing.T, name string) string {
