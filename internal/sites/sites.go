@@ -1,7 +1,7 @@
 // Package sites reads the probe sites of a code space: an object, a linked file, or what a
-// process has loaded of one. Records, notes, DTrace's object format and references to stubs
-// describe sites. Package sites merges them, so that each site is there once, with all that
-// describes it.
+// process has loaded of one. Records, notes, DTrace's object format and the edits of dtrace -G
+// describe sites. Package sites merges them, so that each probe of a site is there once, with all
+// that describes it.
 //
 // Begin with New and Space.Read. Code tells what is at a site, Semaphore which one
 // belongs to it.
