@@ -102,6 +102,9 @@ func TestUndefinedProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
 		b.findsProbes([]string{"undefined-probe fire.o app___start"}, "fire.o")
+		b.write("function.c", "void function(void) __asm__(\"sdt_app___start\");\nvoid function(void) {}\n") // is no probe object
+		b.compile("function.o", "function.c")
+		b.findsProbes([]string{"undefined-probe fire.o app___start"}, "fire.o", "function.o")
 		b.convert("stubs", "-o", "stubs.o", "fire.o")
 		b.clean("fire.o", "stubs.o")
 	})
