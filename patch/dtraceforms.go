@@ -9,7 +9,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/dof"
 	"sdtconvert/linkerset"
-	"sdtconvert/resolve"
 )
 
 // decodeDTrace decodes a call, or one that an earlier run has disabled.
@@ -33,20 +32,10 @@ func (p *Plan) disableForDTrace(ref *Reference, site arch.Site) (arch.Change, er
 	if err != nil {
 		return change, err
 	}
-	if _, ok, err := p.functionOf(ref.Relocs.Target, change.RecordedOffset); err != nil || ok {
+	if _, ok, err := p.Scan.FunctionAt(ref.Relocs.Target, change.RecordedOffset); err != nil || ok {
 		return change, err
 	}
 	return change, arch.Refuse("give it a symbol with .type and .size", "code of no function, which DTrace has no name for")
-}
-
-// functionOf finds the function with a symbol that holds a place.
-func (p *Plan) functionOf(section int, off uint64) (resolve.Function, bool, error) {
-	functions, err := p.Scan.Functions()
-	if err != nil {
-		return resolve.Function{}, false, err
-	}
-	f, ok := functions.Lookup(section, off)
-	return f, ok && f.Symbol != 0, nil
 }
 
 // applyDTraceForms queues a plan that has Options.DTraceForms.

@@ -273,6 +273,16 @@ func (s *Scan) Functions() (*resolve.Table, error) {
 	return s.functions, nil
 }
 
+// FunctionAt returns the function with a symbol that holds a place; ok is false if there is none.
+func (s *Scan) FunctionAt(section int, off uint64) (f resolve.Function, ok bool, err error) {
+	functions, err := s.Functions()
+	if err != nil {
+		return f, false, err
+	}
+	f, ok = functions.Lookup(section, off)
+	return f, ok && f.Symbol != 0, nil
+}
+
 // Image returns the object as an image, opened once. The machine must not be nil.
 func (s *Scan) Image() (image.Image, error) {
 	if s.image == nil {

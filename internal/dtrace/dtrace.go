@@ -80,7 +80,7 @@ func (a Aliases) Sites(p *patch.Plan) ([]Site, error) {
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}
-		in, ok, err := functionOf(p.Scan, s.Relocs.Target, s.Change.RecordedOffset)
+		in, ok, err := p.Scan.FunctionAt(s.Relocs.Target, s.Change.RecordedOffset)
 		if err != nil {
 			return nil, err
 		}
@@ -97,16 +97,6 @@ func (a Aliases) Sites(p *patch.Plan) ([]Site, error) {
 		})
 	}
 	return sites, nil
-}
-
-// functionOf finds the function with a symbol that holds a place.
-func functionOf(s *patch.Scan, section int, off uint64) (resolve.Function, bool, error) {
-	functions, err := s.Functions()
-	if err != nil {
-		return resolve.Function{}, false, err
-	}
-	f, ok := functions.Lookup(section, off)
-	return f, ok && f.Symbol != 0, nil
 }
 
 // weakenStubs makes symbols of the stubs that linkers pass over.
@@ -273,7 +263,7 @@ func Edits(o *elfreloc.Object) (edits []Edit, marks []patch.Refusal, err error) 
 		if site.Reloc.Type != none {
 			continue
 		}
-		f, _, err := functionOf(s, site.Relocs.Target, site.Change.RecordedOffset)
+		f, _, err := s.FunctionAt(site.Relocs.Target, site.Change.RecordedOffset)
 		if err != nil {
 			return nil, nil, err
 		}
