@@ -53,7 +53,7 @@ func TestDistinctFiles(t *testing.T) {
 			if f.isNamed {
 				word += " named"
 			}
-			if f.isBinary {
+			if f.isData {
 				word += " binary"
 			}
 			words = append(words, word)

@@ -360,12 +360,12 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 	var fd int
 	var err error
 	switch {
-	case f.refusal != nil && !f.isBinary:
+	case f.refusal != nil && !f.isData:
 		r.stop(o, f.refusal)
 		return
 	case hasCode:
 		fd, err = openDescriptor(descriptorPath(codeFD))
-	case !f.isConverted || f.isBinary:
+	case !f.isConverted || f.isData:
 		o.Continue()
 		return
 	default:

@@ -145,7 +145,7 @@ func (s *runState) scriptOfMixedFormats(f *servedFile) string {
 	if f.hasForeignTarget {
 		s.foreignScript = f.name
 	}
-	s.hasConverted = s.hasConverted || f.isConverted && !f.isBinary
+	s.hasConverted = s.hasConverted || f.isConverted && !f.isData
 	if s.hasConverted {
 		return s.foreignScript
 	}
@@ -175,7 +175,7 @@ func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened b
 		<-f.ready
 		linked = append(linked, f.servedFile)
 	}
-	return withoutBinary(linked)
+	return withoutData(linked)
 }
 
 // filesWhileConverting returns the files that the look has found, and those found by the linker that are ready.
@@ -192,7 +192,7 @@ func (s *runState) filesWhileConverting(files []*servedFile, current *foundFile,
 			linked = append(linked, f.servedFile)
 		}
 	}
-	return withoutBinary(linked)
+	return withoutData(linked)
 }
 
 // recordDefinitions records which probe objects the linker has read definitions of.
