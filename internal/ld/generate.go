@@ -203,22 +203,9 @@ func isEmpty(symbols iter.Seq2[int, elfreloc.Symbol]) bool {
 // that are left become empty. If there are more, as of members of archives, the last place gets a script that names them.
 func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extractions []extraction) (runPlan, error) {
 	c.closeLater(slices.Collect(maps.Values(code))...)
-	var objects []*distinctFile
-	var originals []int
-	for _, path := range slices.SortedFunc(maps.Keys(code), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
-		fd := code[path]
-		if len(objects) == 0 && len(extractions) > 0 && hasContents(descriptorPath(fd)) {
-			referring, err := withReferences(descriptorPath(fd), extractions)
-			if err != nil {
-				return p, err
-			}
-			c.closeLater(referring)
-			fd = referring
-		}
-		in := c.examiner.examine(descriptorPath(fd), p.output.path+".lto"+strings.TrimPrefix(path, codePath)+".o")
-		if in.format == input.ELFFile && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
-			objects, originals = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(originals, fd)
-		}
+	objects, fds, err := codeObjects(c, code, p.output.path, extractions)
+	if err != nil {
+		return p, err
 	}
 	places, others := p.placesOfCode(extractions)
 	if len(objects) == 0 {
@@ -231,34 +218,11 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 	}
 	for i, f := range converted.files {
 		if f.isConverted {
-			originals[i] = f.descriptor
+			fds[i] = f.descriptor
 		}
 	}
-	empty, err := emptyObject(descriptorPath(originals[0]))
-	if err != nil {
+	if p.code, err = placeCode(c, fds, places, others); err != nil {
 		return p, err
-	}
-	c.closeLater(empty)
-	p.code = generatedCode{map[*servedFile]int{}, map[string]int{}, empty}
-	if last := len(places) - 1; len(originals) > len(places) {
-		script := &bytes.Buffer{}
-		for i, fd := range originals[last:] {
-			path := fmt.Sprintf("%s.%d.o", codePath, i)
-			p.code.inputs[path] = fd
-			fmt.Fprintf(script, "INPUT(\"%s\")\n", path)
-		}
-		fd, err := newDescriptor(script.Bytes())
-		if err != nil {
-			return p, err
-		}
-		c.closeLater(fd)
-		originals = append(originals[:last:last], fd)
-	}
-	for i, f := range slices.Concat(places, others) {
-		p.code.descriptors[f] = empty
-		if i < len(originals) {
-			p.code.descriptors[f] = originals[i]
-		}
 	}
 	p.conversion.files = slices.Concat(p.conversion.files, converted.files)
 	p.before.opened = maps.Clone(p.before.opened)
@@ -266,6 +230,60 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 		p.before.opened[f] = true
 	}
 	return p, nil
+}
+
+// codeObjects returns the files of code that hold any, in the order of their numbers, with their descriptors. The first refers to what
+// lld has extracted.
+func codeObjects(c *fileConverter, code map[string]int, output string, extractions []extraction) (objects []*distinctFile, fds []int, err error) {
+	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	for _, path := range slices.SortedFunc(maps.Keys(code), byNumber) {
+		fd := code[path]
+		if !hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+			continue
+		}
+		if len(objects) == 0 && len(extractions) > 0 {
+			if fd, err = withReferences(descriptorPath(fd), extractions); err != nil {
+				return nil, nil, err
+			}
+			c.closeLater(fd)
+		}
+		in := c.examiner.examine(descriptorPath(fd), output+".lto"+strings.TrimPrefix(path, codePath)+".o")
+		if in.format == input.ELFFile {
+			objects, fds = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(fds, fd)
+		}
+	}
+	return objects, fds, nil
+}
+
+// placeCode says what takes the place of each file that code was generated of. fds are of the code.
+func placeCode(c *fileConverter, fds []int, places, others []*servedFile) (generatedCode, error) {
+	empty, err := emptyObject(descriptorPath(fds[0]))
+	if err != nil {
+		return generatedCode{}, err
+	}
+	c.closeLater(empty)
+	code := generatedCode{map[*servedFile]int{}, map[string]int{}, empty}
+	if last := len(places) - 1; len(fds) > len(places) {
+		script := &bytes.Buffer{}
+		for i, fd := range fds[last:] {
+			path := fmt.Sprintf("%s.%d.o", codePath, i)
+			code.inputs[path] = fd
+			fmt.Fprintf(script, "INPUT(\"%s\")\n", path)
+		}
+		fd, err := newDescriptor(script.Bytes())
+		if err != nil {
+			return code, err
+		}
+		c.closeLater(fd)
+		fds = append(fds[:last:last], fd)
+	}
+	for i, f := range slices.Concat(places, others) {
+		code.descriptors[f] = empty
+		if i < len(fds) {
+			code.descriptors[f] = fds[i]
+		}
+	}
+	return code, nil
 }
 
 // placesOfCode returns the files that lld generates code of: those that it links wherever they are, and the others, which it links if
