@@ -3,11 +3,7 @@ package debuginfo_test
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -84,45 +80,6 @@ func TestRelocationsBehindTheEnd(t *testing.T) {
 		expect.OK(t, err)
 		for off := range o.Sections[text].Size {
 			expect.Equal(t, want.Lookup(text, off), got.Lookup(text, off), "%#x", off)
-		}
-	}
-}
-
-var codeRow = regexp.MustCompile(`^\s*([0-9a-f]+):\s`)
-
-// An independent reader of the same table gives the same lines.
-func TestLinesAreThoseOfObjdump(t *testing.T) {
-	objdump, err := exec.LookPath(toolchains.LLVM("llvm-objdump"))
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	for _, name := range []string{
-		"calls.amd64-gcc12-g.o", "calls.amd64-clang19-g.o", "calls.arm64-gcc12-g.o", "calls.arm64-clang19-g.o",
-		"locals.loong64-clang19-g.o", "locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
-	} {
-		out := expect.Value(exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output())(t)
-		o, got, err := table(t, objects.Read(t, name))
-		expect.OK(t, err)
-		text, current, n := objects.Section(t, o, ".text"), "", 0
-		for line := range strings.Lines(string(out)) {
-			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
-				current = filepath.Base(strings.TrimSpace(row))
-			} else if m := codeRow.FindStringSubmatch(line); m != nil && current != "" {
-				off := expect.Value(strconv.ParseUint(m[1], 16, 64))(t)
-				s := filepath.Base(got.Lookup(text, off))
-				if s == "." {
-					continue // objdump repeats the line before for what has none
-				}
-				if n++; s != current {
-					t.Errorf("%s: .text+%#x is %q, want %q", name, off, s, current)
-				}
-			}
-		}
-		if n < 50 {
-			t.Errorf("%s: only %d instructions compared", name, n)
 		}
 	}
 }
