@@ -11,8 +11,8 @@ import "sdtconvert/elfreloc"
 type DOFMachine interface {
 	Machine
 
-	// DisableDOF gives such a form of a site, or a *Refusal. Its Record is what DOF tells
-	// of the site. Its Target is TargetNone but for tests that no kernel arms, of which
+	// DisableDOF gives such a form of a site, or a *Refusal. Its RecordedOffset is what DOF
+	// tells of the site. Its Target is TargetNone but for tests that no kernel arms, of which
 	// nothing is told.
 	DisableDOF(s Site, k Kind) (Change, error)
 
@@ -22,7 +22,7 @@ type DOFMachine interface {
 	// DisableDOF of the site changes no byte.
 	DisabledDOF(t Text, field uint64, k Kind) (Site, bool)
 
-	// RecordedDOF finds one by its record in DOF, the Record of DisableDOF.
+	// RecordedDOF finds one by its record in DOF, the RecordedOffset of DisableDOF.
 	RecordedDOF(t Text, record uint64, k Kind) (Site, bool)
 }
 

@@ -117,7 +117,7 @@ type Sizes struct {
 	Site, Skip uint64
 	// Branch is the length of the longest thing that Branches and Slots find.
 	Branch uint64
-	// Load is how many bytes Load looks at.
+	// Load is how many bytes LoadedSemaphore looks at.
 	Load uint64
 }
 

@@ -289,8 +289,8 @@ func (s *saver) emitInput(off, n uint64) {
 	s.emit(Extent{Src: int64(off), Len: int64(n)})
 }
 
-// IsCopy reports whether an extent is a part of the input that stays as it is.
-func (x *Extent) IsCopy() bool { return x.Data == nil && x.From == nil }
+// isCopy reports whether an extent is a part of the input that stays as it is.
+func (x *Extent) isCopy() bool { return x.Data == nil && x.From == nil }
 
 // emit appends an extent, and joins it to the last one where it can.
 func (s *saver) emit(x Extent) {
@@ -300,7 +300,7 @@ func (s *saver) emit(x Extent) {
 	s.out.Size += x.Len
 	if n := len(s.out.Extents); n > 0 {
 		last := &s.out.Extents[n-1]
-		if x.IsCopy() && last.IsCopy() && last.Src+last.Len == x.Src {
+		if x.isCopy() && last.isCopy() && last.Src+last.Len == x.Src {
 			last.Len += x.Len
 			return
 		}

@@ -208,7 +208,7 @@ func longEnds(table string) (ends []int) {
 	return ends
 }
 
-// nameAt returns the name at off of the string table, which check has seen to be sound.
+// nameAt returns the name at off of the string table, which checkAt has seen to be sound.
 func (t *Symbols) nameAt(off uint32) string {
 	if int(off) >= len(t.strings) {
 		return ""

@@ -26,7 +26,7 @@ const (
 	dtCREL        = 0x40000026
 )
 
-func (l *Linked) readDynamic(s elfreloc.Segment, base uint64) error {
+func (l *linked) readDynamic(s elfreloc.Segment, base uint64) error {
 	data, err := l.contents("the dynamic section", s.Vaddr, s.Filesz)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (l *Linked) readDynamic(s elfreloc.Segment, base uint64) error {
 
 // unrelocated undoes what glibc does to the addresses in PT_DYNAMIC: in memory
 // they have the load base added.
-func (l *Linked) unrelocated(addr, base uint64) uint64 {
+func (l *linked) unrelocated(addr, base uint64) uint64 {
 	if _, ok := l.load(addr); !ok {
 		if _, ok := l.load(addr - base); ok {
 			return addr - base
@@ -85,7 +85,7 @@ func (t relocTable) last(off uint64) (r elfreloc.Relocation, ok bool) {
 
 // readRelocs reads the tables of PT_DYNAMIC. An image without it is a kernel or a static
 // program, which relocates itself with the tables of sections.
-func (l *Linked) readRelocs() error {
+func (l *linked) readRelocs() error {
 	t := l.m.Traits()
 	r := &dynamicRelocs{loadBase: t.LoadBase, word: t.Word}
 	if l.dyn.packed != "" {
@@ -106,7 +106,7 @@ func (l *Linked) readRelocs() error {
 	return nil
 }
 
-func (l *Linked) readRelocTable(r *dynamicRelocs, addr, size uint64, rela bool) error {
+func (l *linked) readRelocTable(r *dynamicRelocs, addr, size uint64, rela bool) error {
 	if addr == 0 || size == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (r *dynamicRelocs) add(d elfreloc.Relocation) error {
 
 // dynamicSymbols reads the symbols that the loader sees: through their section
 // header, which knows their number, or else through PT_DYNAMIC.
-func (l *Linked) dynamicSymbols() (*elfreloc.Symbols, error) {
+func (l *linked) dynamicSymbols() (*elfreloc.Symbols, error) {
 	if l.dynsyms != nil {
 		return l.dynsyms, nil
 	}
@@ -147,7 +147,7 @@ func (l *Linked) dynamicSymbols() (*elfreloc.Symbols, error) {
 	return t, nil
 }
 
-func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
+func (l *linked) loadedSymbols() (*elfreloc.Symbols, error) {
 	count, err := l.countSymbols()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
 // countSymbols returns the number of dynamic symbols, which no tag tells. DT_HASH has
 // a chain entry for each of them. DT_GNU_HASH has one for each that is defined;
 // an undefined one behind these matters only if a relocation names it.
-func (l *Linked) countSymbols() (uint64, error) {
+func (l *linked) countSymbols() (uint64, error) {
 	if l.dyn.hash != 0 {
 		// A number of buckets, and then of chain entries.
 		if l.m.Traits().WideHash {
@@ -207,7 +207,7 @@ func (l *Linked) countSymbols() (uint64, error) {
 // is four words (the number of buckets, the first symbol, the number of words in
 // the filter, a shift), the filter, the buckets, and a chain entry a symbol. The
 // last symbol is the end of the chain that starts last.
-func (l *Linked) countHashed() (uint64, error) {
+func (l *linked) countHashed() (uint64, error) {
 	head, err := l.contents("the GNU hash table", l.dyn.gnuHash, 16)
 	if err != nil {
 		return 0, err

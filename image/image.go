@@ -73,7 +73,7 @@ type Image interface {
 	// fields that a loader relocates. They are not to be modified: another
 	// call may return the same memory. Fewer than n bytes there are an error.
 	Bytes(a Addr, n uint64) ([]byte, error)
-	// Word reads a field of the size of an address (Layout.Word bytes), relocated.
+	// Word reads a field of the size of an address (Encoding.Word bytes), relocated.
 	// Of a field that nothing relocates, Ref.Offset is the number that it holds.
 	Word(a Addr) (Ref, error)
 	// Distance reads a field of 32 bits that holds a signed distance from itself in
@@ -89,8 +89,8 @@ type Image interface {
 	SymbolsAt(a Addr) ([]string, error)
 }
 
-// Open makes the image of an object (ET_REL), an *Object, or of a linked file
-// (ET_EXEC, ET_DYN), a *Linked. Of a linked file it reads the program headers and PT_DYNAMIC (gABI,
+// Open makes the image of an object (ET_REL), or of a linked file
+// (ET_EXEC, ET_DYN). Of a linked file it reads the program headers and PT_DYNAMIC (gABI,
 // chapter 5), of an object nothing; the rest is read when it is asked for. Other
 // types, and a machine that is not known (nil), are an error.
 func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
@@ -99,7 +99,7 @@ func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
 	}
 	switch o.Type {
 	case elf.ET_REL:
-		return &Object{o: o, m: m, relocs: map[int][]elfreloc.Relocation{}}, nil
+		return &object{o: o, m: m, relocs: map[int][]elfreloc.Relocation{}}, nil
 	case elf.ET_EXEC, elf.ET_DYN:
 		return openLinked(o, m, 0)
 	}

@@ -15,11 +15,11 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Linked is an executable, a shared library, or a kernel. Its addresses are
+// linked is an executable, a shared library, or a kernel. Its addresses are
 // those that it was linked for, as if the load base were 0. At that base a
 // relocation of DT_RELR changes nothing: it adds the base to the address in its
 // place. So only DT_RELA and DT_REL are ever read. It is an Image.
-type Linked struct {
+type linked struct {
 	o     *elfreloc.Object
 	m     arch.Machine
 	loads []elfreloc.Segment // PT_LOAD, by address
@@ -36,12 +36,12 @@ var errNoContents = errors.New("has no contents in this file; is it a separate d
 
 // openLinked opens a linked file, or the memory that one was loaded to: there
 // base is what the loader may have added to the addresses of PT_DYNAMIC.
-func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error) {
+func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*linked, error) {
 	segments, err := o.Segments()
 	if err != nil {
 		return nil, err
 	}
-	l := &Linked{o: o, m: m}
+	l := &linked{o: o, m: m}
 	for _, s := range segments {
 		if s.Type == elf.PT_LOAD && s.Memsz > 0 {
 			if s.Vaddr+(s.Memsz-1) < s.Vaddr {
@@ -62,18 +62,15 @@ func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error
 	return l, nil
 }
 
-func (l *Linked) Name() string                { return l.o.Name }
-func (l *Linked) Machine() arch.Machine       { return l.m }
-func (l *Linked) Encoding() elfreloc.Encoding { return l.o.Encoding }
-func (l *Linked) Place(a Addr) string         { return fmt.Sprintf("%#x", a.Offset) }
+func (l *linked) Name() string                { return l.o.Name }
+func (l *linked) Machine() arch.Machine       { return l.m }
+func (l *linked) Encoding() elfreloc.Encoding { return l.o.Encoding }
+func (l *linked) Place(a Addr) string         { return fmt.Sprintf("%#x", a.Offset) }
 
-// Object returns the file that the image is of.
-func (l *Linked) Object() *elfreloc.Object { return l.o }
-
-func (l *Linked) Executable(a Addr) bool { return l.code.Find(a.Section, a.Offset) >= 0 }
+func (l *linked) Executable(a Addr) bool { return l.code.Find(a.Section, a.Offset) >= 0 }
 
 // load finds the segment of an address.
-func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {
+func (l *linked) load(addr uint64) (*elfreloc.Segment, bool) {
 	i := sort.Search(len(l.loads), func(i int) bool { return l.loads[i].Vaddr > addr })
 	if i == 0 || addr-l.loads[i-1].Vaddr >= l.loads[i-1].Memsz {
 		return nil, false
@@ -81,7 +78,7 @@ func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {
 	return &l.loads[i-1], true
 }
 
-func (l *Linked) FileOffset(a Addr) (uint64, bool) {
+func (l *linked) FileOffset(a Addr) (uint64, bool) {
 	s, ok := l.load(a.Offset)
 	if !ok || a.Offset-s.Vaddr >= s.Filesz || a.Section != 0 {
 		return 0, false
@@ -89,7 +86,7 @@ func (l *Linked) FileOffset(a Addr) (uint64, bool) {
 	return s.Offset + (a.Offset - s.Vaddr), true
 }
 
-func (l *Linked) Bytes(a Addr, n uint64) ([]byte, error) {
+func (l *linked) Bytes(a Addr, n uint64) ([]byte, error) {
 	s, ok := l.load(a.Offset)
 	if !ok || a.Section != 0 {
 		return nil, l.errorAt(a.Offset, "is not in the image")
@@ -113,7 +110,7 @@ func (l *Linked) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 // readFile reads what the file holds of a segment, which has n bytes at addr.
-func (l *Linked) readFile(addr uint64, s *elfreloc.Segment, n uint64) ([]byte, error) {
+func (l *linked) readFile(addr uint64, s *elfreloc.Segment, n uint64) ([]byte, error) {
 	off := s.Offset + (addr - s.Vaddr)
 	size := uint64(l.o.Size())
 	if off < s.Offset || off > size || n > size-off {
@@ -143,7 +140,7 @@ type fileWindow struct {
 const windowSize = 4 << 10 // bytes
 
 // contents reads, as Bytes, what has to be in the file and may be of any size.
-func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {
+func (l *linked) contents(what string, addr, n uint64) ([]byte, error) {
 	if !l.inFile(addr, n) {
 		return nil, l.errorAt(addr, "%s of %#x bytes is not in the image", what, n)
 	}
@@ -152,20 +149,20 @@ func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {
 
 // inFile reports whether n bytes are in a segment, and not in the part of it
 // that the loader fills with zeros.
-func (l *Linked) inFile(addr, n uint64) bool {
+func (l *linked) inFile(addr, n uint64) bool {
 	_, ok := l.load(addr)
 	return ok && n <= min(l.available(addr), uint64(l.o.Size()))
 }
 
 // available returns how many bytes the file holds from an address on.
-func (l *Linked) available(addr uint64) uint64 {
+func (l *linked) available(addr uint64) uint64 {
 	if s, ok := l.load(addr); ok && addr-s.Vaddr < s.Filesz {
 		return s.Filesz - (addr - s.Vaddr)
 	}
 	return 0
 }
 
-func (l *Linked) Word(a Addr) (Ref, error) {
+func (l *linked) Word(a Addr) (Ref, error) {
 	if l.relocs == nil {
 		if err := l.readRelocs(); err != nil {
 			return Ref{}, err
@@ -182,7 +179,7 @@ func (l *Linked) Word(a Addr) (Ref, error) {
 }
 
 // symbolic returns what a relocation against a symbol makes of a field.
-func (l *Linked) symbolic(r elfreloc.Relocation) (Ref, error) {
+func (l *linked) symbolic(r elfreloc.Relocation) (Ref, error) {
 	syms, err := l.dynamicSymbols()
 	if err != nil {
 		return Ref{}, err
@@ -204,12 +201,12 @@ func (l *Linked) symbolic(r elfreloc.Relocation) (Ref, error) {
 	return refTo(s, r.Sym, r.Addend, false), nil
 }
 
-func (l *Linked) Distance(a Addr) (Ref, error) { return plainDistance(l, a) }
+func (l *linked) Distance(a Addr) (Ref, error) { return plainDistance(l, a) }
 
 // Arrays finds sections by their headers. Where there is none of the name, a
 // linker script may have put it into another, or the headers are stripped: then
 // the symbols that linkers make of its name tell, if they are left.
-func (l *Linked) Arrays(name string) ([]Range, error) {
+func (l *linked) Arrays(name string) ([]Range, error) {
 	arrays, err := l.sectionArrays(name)
 	if err != nil || len(arrays) > 0 {
 		return arrays, err
@@ -226,7 +223,7 @@ func (l *Linked) Arrays(name string) ([]Range, error) {
 	return nil, nil
 }
 
-func (l *Linked) sectionArrays(name string) ([]Range, error) {
+func (l *linked) sectionArrays(name string) ([]Range, error) {
 	var arrays []Range
 	for i := range l.o.Sections {
 		s := &l.o.Sections[i]
@@ -252,7 +249,7 @@ func (l *Linked) sectionArrays(name string) ([]Range, error) {
 
 // tablesThatName lists the symbol tables that may hold a name: .symtab, then
 // the dynamic one. They are not read when their strings do not hold it.
-func (l *Linked) tablesThatName(name string) ([]*elfreloc.Symbols, error) {
+func (l *linked) tablesThatName(name string) ([]*elfreloc.Symbols, error) {
 	var tables []*elfreloc.Symbols
 	in, err := l.o.NamesContain([][]byte{[]byte(name)})
 	if err != nil {
@@ -273,7 +270,7 @@ func (l *Linked) tablesThatName(name string) ([]*elfreloc.Symbols, error) {
 }
 
 // boundedArray finds what is between __start_<name> and __stop_<name>.
-func (l *Linked) boundedArray(t *elfreloc.Symbols, name string) (Range, bool, error) {
+func (l *linked) boundedArray(t *elfreloc.Symbols, name string) (Range, bool, error) {
 	start, hasStart := definition(t, "__start_"+name)
 	stop, hasStop := definition(t, "__stop_"+name)
 	if !hasStart || !hasStop || start == stop {
@@ -296,7 +293,7 @@ func definition(t *elfreloc.Symbols, name string) (uint64, bool) {
 	return 0, false
 }
 
-func (l *Linked) SymbolsAt(a Addr) ([]string, error) {
+func (l *linked) SymbolsAt(a Addr) ([]string, error) {
 	if l.names == nil {
 		t, err := l.o.Symbols()
 		if err == nil && t.Len() == 0 {
@@ -310,6 +307,6 @@ func (l *Linked) SymbolsAt(a Addr) ([]string, error) {
 	return l.names.lookup(l.o, a)
 }
 
-func (l *Linked) errorAt(addr uint64, format string, args ...any) error {
+func (l *linked) errorAt(addr uint64, format string, args ...any) error {
 	return &elfreloc.Error{File: l.o.Name, Section: fmt.Sprintf("%#x", addr), Err: fmt.Errorf(format, args...)}
 }

@@ -31,7 +31,7 @@ type Module struct {
 	// Both are nil when it cannot be read; Image is, when the machine is not
 	// supported. Note says why.
 	Object *elfreloc.Object
-	Image  *Linked
+	Image  Image
 }
 
 // Source is where the contents of a module's file were found.

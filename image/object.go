@@ -14,11 +14,11 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Object is an object that is not linked yet, or a module that a kernel links
+// object is an object that is not linked yet, or a module that a kernel links
 // when it loads it. Fields that refer to a place have relocations, and those of
 // a section are read once one of its fields is asked for: an object may have
 // millions of others, for debug information. It is an Image.
-type Object struct {
+type object struct {
 	o      *elfreloc.Object
 	m      arch.Machine
 	tables map[int][]elfreloc.RelocSection // by the section that they apply to, nil before they are asked for
@@ -26,14 +26,11 @@ type Object struct {
 	names  *names
 }
 
-func (b *Object) Name() string                { return b.o.Name }
-func (b *Object) Machine() arch.Machine       { return b.m }
-func (b *Object) Encoding() elfreloc.Encoding { return b.o.Encoding }
+func (b *object) Name() string                { return b.o.Name }
+func (b *object) Machine() arch.Machine       { return b.m }
+func (b *object) Encoding() elfreloc.Encoding { return b.o.Encoding }
 
-// Object returns the file that the image is of.
-func (b *Object) Object() *elfreloc.Object { return b.o }
-
-func (b *Object) Place(a Addr) string {
+func (b *object) Place(a Addr) string {
 	if a.Section == 0 {
 		return fmt.Sprintf("%#x", a.Offset)
 	}
@@ -45,9 +42,9 @@ func (b *Object) Place(a Addr) string {
 }
 
 // has reports whether there is such a section, besides section 0.
-func (b *Object) has(section int) bool { return section > 0 && section < len(b.o.Sections) }
+func (b *object) has(section int) bool { return section > 0 && section < len(b.o.Sections) }
 
-func (b *Object) Executable(a Addr) bool {
+func (b *object) Executable(a Addr) bool {
 	if !b.has(a.Section) {
 		return false
 	}
@@ -55,14 +52,14 @@ func (b *Object) Executable(a Addr) bool {
 	return s.Executable() && a.Offset < s.Size
 }
 
-func (b *Object) FileOffset(a Addr) (uint64, bool) {
+func (b *object) FileOffset(a Addr) (uint64, bool) {
 	if !b.has(a.Section) || !b.o.Sections[a.Section].InFile() || a.Offset >= b.o.Sections[a.Section].Size {
 		return 0, false
 	}
 	return b.o.Sections[a.Section].Offset + a.Offset, true
 }
 
-func (b *Object) Bytes(a Addr, n uint64) ([]byte, error) {
+func (b *object) Bytes(a Addr, n uint64) ([]byte, error) {
 	if !b.has(a.Section) {
 		return nil, b.errorAt(a, "is in no section")
 	}
@@ -76,17 +73,17 @@ func (b *Object) Bytes(a Addr, n uint64) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-func (b *Object) Word(a Addr) (Ref, error) {
+func (b *object) Word(a Addr) (Ref, error) {
 	return b.readField(a, fieldWord, uint64(b.o.Encoding.Word()), b.o.Encoding.GetWord, Addr{})
 }
 
-func (b *Object) Distance(a Addr) (Ref, error) {
+func (b *object) Distance(a Addr) (Ref, error) {
 	return b.readField(a, fieldDistance, 4, distanceIn(b), a)
 }
 
 // readField returns what a field of a kind and size refers to. get reads the number in the field. Without a
 // relocation that is the distance from a place, because the assembler knew it.
-func (b *Object) readField(a Addr, want fieldKind, size uint64, get func([]byte) uint64, from Addr) (Ref, error) {
+func (b *object) readField(a Addr, want fieldKind, size uint64, get func([]byte) uint64, from Addr) (Ref, error) {
 	r, ok, err := b.relocation(a, want)
 	if err != nil {
 		return Ref{}, err
@@ -108,11 +105,11 @@ func (b *Object) readField(a Addr, want fieldKind, size uint64, get func([]byte)
 }
 
 // relocation finds the relocation of a field, which must be of the given kind.
-func (b *Object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, ok bool, err error) {
+func (b *object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, ok bool, err error) {
 	if !b.has(a.Section) {
 		return found, false, b.errorAt(a, "is in no section")
 	}
-	relocs, err := b.Relocations(a.Section)
+	relocs, err := b.relocations(a.Section)
 	if err != nil {
 		return found, false, err
 	}
@@ -137,9 +134,17 @@ func (b *Object) relocation(a Addr, want fieldKind) (found elfreloc.Relocation, 
 	return found, false, err
 }
 
-// Relocations returns the relocations of a section, but for those that do nothing, sorted by
-// offset. They are not to be modified.
-func (b *Object) Relocations(section int) ([]elfreloc.Relocation, error) {
+// Relocations returns the relocations of a section of an object, but for those that do nothing, sorted by
+// offset. They are not to be modified. Other images have none.
+func Relocations(im Image, section int) ([]elfreloc.Relocation, error) {
+	if b, ok := im.(*object); ok {
+		return b.relocations(section)
+	}
+	return nil, nil
+}
+
+// relocations is Relocations, which reads those of a section once.
+func (b *object) relocations(section int) ([]elfreloc.Relocation, error) {
 	if relocs, ok := b.relocs[section]; ok {
 		return relocs, nil
 	}
@@ -191,7 +196,7 @@ const (
 	fieldDistance                  // a 32-bit distance from the field itself
 )
 
-func (b *Object) kind(typ uint32) fieldKind {
+func (b *object) kind(typ uint32) fieldKind {
 	t := b.m.Traits()
 	switch i := slices.IndexFunc(t.Relative, func(r arch.RelativeReloc) bool { return r.Type == typ }); {
 	case i >= 0 && t.Relative[i].Sub:
@@ -221,7 +226,7 @@ func refTo(s elfreloc.Symbol, sym uint32, addend int64, relocatable bool) Ref {
 	return r
 }
 
-func (b *Object) Arrays(name string) ([]Range, error) {
+func (b *object) Arrays(name string) ([]Range, error) {
 	var found []Range
 	for i := range b.o.Sections {
 		s := &b.o.Sections[i]
@@ -243,7 +248,7 @@ func (b *Object) Arrays(name string) ([]Range, error) {
 	return found, nil
 }
 
-func (b *Object) SymbolsAt(a Addr) ([]string, error) {
+func (b *object) SymbolsAt(a Addr) ([]string, error) {
 	if b.names == nil {
 		syms, err := b.o.Symbols()
 		if err != nil {
@@ -254,6 +259,6 @@ func (b *Object) SymbolsAt(a Addr) ([]string, error) {
 	return b.names.lookup(b.o, a)
 }
 
-func (b *Object) errorAt(a Addr, format string, args ...any) error {
+func (b *object) errorAt(a Addr, format string, args ...any) error {
 	return &elfreloc.Error{File: b.o.Name, Section: b.Place(a), Err: fmt.Errorf(format, args...)}
 }

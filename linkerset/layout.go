@@ -141,7 +141,7 @@ func (l Layout) Candidates() []Layout {
 // What a record looks like is said once, in the table of formats. Layout.Add writes
 // it as ELF, internal/emit as assembly, and Layout.Read reads it.
 
-// given is what follows a given name in the names of sections, by arch.Kind.
+// kindSuffixes are what follows a given name in the names of sections, by arch.Kind.
 var kindSuffixes = [arch.Kinds]string{arch.Probe: "", arch.Enabled: "_isenabled"}
 
 // formats is by Format.

@@ -27,8 +27,7 @@ type applier struct {
 	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
 
-// Apply queues a plan in an edit of the same object, which is to be saved before it is
-// applied to another. The plan has no refusals.
+// Apply queues a plan in an edit of its own object. It is called once for an Edit, and the plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
 		return nil
@@ -41,8 +40,16 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			e.Empty(i)
 		}
 	}
-	if p.Scan.Options.DOF != nil {
-		return p.applyDOF(e)
+	if err := p.disableSites(e); err != nil || p.Scan.Options.Also == nil {
+		return err
+	}
+	return p.Scan.Options.Also(p, e)
+}
+
+// disableSites queues the sites of a plan, with their records and notes.
+func (p *Plan) disableSites(e *elfreloc.Edit) error {
+	if p.Scan.Options.DTraceForms {
+		return p.applyDTraceForms(e)
 	}
 	probes, err := newProbeFinder(p, e)
 	if err != nil {
@@ -55,7 +62,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
-	if p.Scan.Options.HasNotes() {
+	if p.Scan.Options.hasNotes() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
@@ -75,37 +82,6 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		a.notes.warnHidden()
 	}
 	probes.removeStubs()
-	return nil
-}
-
-// applyDOF queues a plan that has Options.DOF.
-func (p *Plan) applyDOF(e *elfreloc.Edit) error {
-	if len(p.Sites) == 0 {
-		return nil
-	}
-	if err := p.addAliases(e); err != nil {
-		return err
-	}
-	none := p.Scan.Machine.Traits().None
-	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Reloc.Type == none {
-			continue // of an earlier run
-		}
-		e.Patch(s.Relocs.Target, s.patch())
-		if s.Change.Target != arch.TargetNone {
-			if err := a.retargetRelocation(s, linkerset.SymbolRef{}); err != nil {
-				return err
-			}
-			continue
-		}
-		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
-		for j := range s.Paired {
-			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
-		}
-	}
-	p.weakenStubs(e)
 	return nil
 }
 

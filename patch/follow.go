@@ -30,8 +30,8 @@ func (p *planner) addCall(ref *Reference) error {
 	relocs = append(relocs, ref.Paired...)
 	p.text.relocs = relocs
 	decode := p.Scan.Machine.Decode
-	if p.Scan.Options.DOF != nil {
-		decode = p.decodeDOF(ref)
+	if p.Scan.Options.DTraceForms {
+		decode = p.decodeDTrace(ref)
 	}
 	site, err := decode(t, relocs)
 	follower, ok := p.Scan.Machine.(arch.Follower)

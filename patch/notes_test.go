@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -20,25 +21,25 @@ import (
 // What no tracer was tried with is not written.
 func TestNamesTooLongForNotes(t *testing.T) {
 	object := func(size int) []byte {
-		return assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___"+strings.Repeat("n", size)+"\n\tret\n")
+		return converted.Assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___"+strings.Repeat("n", size)+"\n\tret\n")
 	}
-	if _, err := convertBytes(t, object(8188), withNotes()); err != nil {
+	if _, err := converted.Bytes(t, object(8188), withNotes()); err != nil {
 		t.Error(err)
 	}
 	data := object(8189)
-	_, err := convertBytes(t, data, withNotes())
+	_, err := converted.Bytes(t, data, withNotes())
 	if want := ".text+0x1: provider and name of the probe have 8193 bytes, and a note has at most 8192; choose shorter ones"; err == nil ||
 		!strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := convertBytes(t, data, defaults()); err != nil {
+	if _, err := converted.Bytes(t, data, defaults()); err != nil {
 		t.Errorf("without notes: %v", err)
 	}
 }
 
 // OmittedArgs reads what Apply reads, and only Apply tells what is wrong with it.
 func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
-	data := assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___sale\n\tcall __dtrace_probe_shop___refund\n\tret\n"+
+	data := converted.Assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___sale\n\tcall __dtrace_probe_shop___refund\n\tret\n"+
 		"\t.section .debug_info,\"\",@progbits\n\t.long 0x100\n\t.section .debug_abbrev,\"\",@progbits\n\t.byte 0\n")
 	o := objects.Open(t, data)
 	plan := expect.Value(patch.Examine(o, withNotes()))(t)
@@ -142,7 +143,7 @@ func TestUnconvertedSectionIsEmptied(t *testing.T) {
 		"\t.pushsection .sdt_operands,\"e?\",@progbits\n\t.dc.a 990b\n\t.asciz \"\"\n\t.popsection\n\tret\n"
 	const mark = "\t.section .sdt_unconverted,\"MS\",@progbits,1\n\t.asciz \"_shop___item\"\n"
 	for text, want := range map[string]uint64{onlyCall + mark: 13, "\t.text\nf:\n" + nop + mark: 0} {
-		out := expect.Value(convertBytes(t, assemble(t, text), defaults()))(t)
+		out := expect.Value(converted.Bytes(t, converted.Assemble(t, text), defaults()))(t)
 		expect.Equal(t, want, disk.ELF(t, out).Section(patch.UnconvertedSection).Size, "bytes after %s", text)
 		again, err := patch.Convert(objects.Open(t, out), defaults())
 		if err != nil || again != nil {
@@ -206,10 +207,10 @@ func TestGuardsOfProbes(t *testing.T) {
 		`.ascii "_shop___item\0_b"`:     `.sdt_guards+0x0: want pairs`,
 		`.asciz "_a", "_b"; .byte 0x5f`: `.sdt_guards+0x6: want pairs`,
 	} {
-		object := assemble(t, onlyCall+"\t.section .sdt_guards,\"e\",@progbits\n\t"+text+"\n")
+		object := converted.Assemble(t, onlyCall+"\t.section .sdt_guards,\"e\",@progbits\n\t"+text+"\n")
 		options := defaults()
 		options.Notes = patch.WithNotes
-		out, err := convertBytes(t, object, options)
+		out, err := converted.Bytes(t, object, options)
 		if want == "" {
 			expect.OK(t, err)
 			continue

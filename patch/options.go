@@ -35,9 +35,11 @@ type Options struct {
 	// DTrace adds the notes by which DTrace for Linux finds sites, and gives the sites
 	// the same forms.
 	DTrace bool
-	// DOF, where it is not nil, has sites disabled for DTrace's object format, and nothing
-	// recorded: see Plan.DOFSites.
-	DOF *DOF
+	// DTraceForms disables sites as `dtrace -G` does (arch.DOFMachine). There are no records, no notes and no
+	// semaphores then.
+	DTraceForms bool
+	// Also edits an object besides, after its sites; nil for nothing.
+	Also func(p *Plan, e *elfreloc.Edit) error
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
 	// load them then, and those that guards read get their names.
 	Semaphores Semaphores
@@ -69,7 +71,7 @@ func (opts Options) Complete() Options {
 	opts.Names = opts.Names.orDefault()
 	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
 	opts.FixedLayout = opts.FixedLayout || opts.Layout != (linkerset.Layout{})
-	if opts.Notes == AutoNotes && (opts.FixedLayout || opts.NoRecords || opts.DOF != nil) {
+	if opts.Notes == AutoNotes && (opts.FixedLayout || opts.NoRecords || opts.DTraceForms) {
 		opts.Notes = WithoutNotes
 	}
 	if opts.Names.Guards = ""; opts.Notes != WithoutNotes {
@@ -78,8 +80,8 @@ func (opts Options) Complete() Options {
 	return opts
 }
 
-// HasNotes reports whether there are notes of any kind.
-func (opts Options) HasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
+// hasNotes reports whether there are notes of any kind.
+func (opts Options) hasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
 
 // MayHaveNotes reports whether some object gets notes of any kind.
 func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().Notes != WithoutNotes }
@@ -88,7 +90,7 @@ func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one byte, and its function
 // boundary tracing owns each return. So the first byte of a site has to be a NOP of one byte.
 func (opts Options) armable() bool {
-	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
+	return opts.hasNotes() || opts.Layout.Format == linkerset.FreeBSD
 }
 
 // Target is what a relocatable object is made for, as far as the usual reader of its probes

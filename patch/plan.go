@@ -21,8 +21,8 @@ type Plan struct {
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
 	Thunk   string // the symbol of the return thunk to use, "" for none
-	// Warnings say what Apply could not record, such as types in debug information that makes no sense. Apply fills
-	// it.
+	// Warnings say what the output lacks, such as types in debug information that makes no sense, or leaves unconverted.
+	// Apply and Output fill it.
 	Warnings []error
 
 	semaphores           *objectSemaphores // nil for none
@@ -40,11 +40,12 @@ type planner struct {
 	operands operandTexts // of marked NOPs
 	code     []byte       // of sites, before and after
 
-	thunkRefused *arch.Refusal
-	thunks       map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
-	flow         arch.Flow                     // for calls away from their relocations, once it is needed
-	followed     map[relocation]*arch.Followed // the loads of section followedIn
-	followedIn   int
+	mayHaveDTraceMarks bool // see findDTraceMarks
+	thunkRefused       *arch.Refusal
+	thunks             map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
+	flow               arch.Flow                     // for calls away from their relocations, once it is needed
+	followed           map[relocation]*arch.Followed // the loads of section followedIn
+	followedIn         int
 
 	omitted       int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
@@ -71,7 +72,7 @@ func NewPlan(s *Scan) (*Plan, error) {
 		return nil, s.Unsupported()
 	}
 	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
-	if _, ok := s.Machine.(arch.DOFMachine); opts.DOF != nil && !ok {
+	if _, ok := s.Machine.(arch.DOFMachine); opts.DTraceForms && !ok {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", s.Object.Machine)}
 	}
 	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
@@ -98,16 +99,21 @@ func (p *planner) addCalls() error {
 	if p.operands, err = s.readOperands(); err != nil {
 		return err
 	}
-	disabled, err := p.sitesDisabledByDTrace()
-	if err != nil {
+	if err := p.findDTraceMarks(); err != nil {
 		return err
 	}
-	p.disabledByDTrace = len(disabled) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !disabled[ref.addr()] {
-			if err := p.addCall(ref); err != nil {
-				return err
-			}
+		ref := &s.Calls[i]
+		disabled, err := p.isDisabledByDTrace(ref)
+		if err != nil {
+			return err
+		}
+		if disabled {
+			p.disabledByDTrace = true
+			continue
+		}
+		if err := p.addCall(ref); err != nil {
+			return err
 		}
 	}
 	p.sortSites()
@@ -182,9 +188,8 @@ func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 
 // Examine finds the sites of a relocatable object and plans their disabled forms.
 // A site without one is not an error: see Plan.Refused. Errors are of type
-// *elfreloc.Error; one of them is that the object was converted before, with other
-// options, and has calls again (Scan.CheckEarlier); another, that it holds code with
-// probes which only a link generates.
+// *elfreloc.Error; one of them is that the object has records of a conversion with other
+// options (Scan.CheckEarlier); another, that it holds code with probes which only a link generates.
 func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}
@@ -223,7 +228,7 @@ func (p *Plan) Output() (*elfreloc.Output, error) {
 	}
 	out, err := e.Output()
 	if err == nil {
-		err = p.addWarnings(out)
+		err = p.finishOutput(out)
 	}
 	if err != nil {
 		return nil, err
@@ -231,8 +236,8 @@ func (p *Plan) Output() (*elfreloc.Output, error) {
 	return out, nil
 }
 
-// addWarnings adds those of what the output does not have, and gives it the padding of the object.
-func (p *Plan) addWarnings(out *elfreloc.Output) error {
+// finishOutput pads an output as the object is padded, and warns of what it lacks.
+func (p *Plan) finishOutput(out *elfreloc.Output) error {
 	o := p.Scan.Object
 	lost, err := copyTrailingBytes(o, out)
 	if err != nil {

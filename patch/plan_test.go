@@ -167,7 +167,7 @@ func TestEachReadMayFail(t *testing.T) {
 		{"pairs", patch.Options{FixedLayout: true}},
 		{"notes", patch.Options{Notes: patch.WithNotes, DTrace: true, Semaphores: patch.All}},
 		{"freebsd", patch.Options{Layout: linkerset.Layout{Format: linkerset.FreeBSD, Name: "mine"}, DropRelocations: true}},
-		{"dof", patch.Options{DOF: &patch.DOF{}}},
+		{"dof", patch.Options{DTraceForms: true, NoRecords: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ func (s *Scan) ProbeObjects() (*ProbeObjects, error) {
 	for _, stub := range s.Stubs {
 		wanted[prefix+stub.ID] = true
 	}
-	for _, g := range s.Guards {
+	for _, g := range s.guards {
 		wanted[prefix+g.ID] = true
 	}
 	syms := s.symbols()

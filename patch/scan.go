@@ -51,7 +51,7 @@ type Scan struct {
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
-	Guards  []Guard      // in the order of their symbols
+	guards  []guard      // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
@@ -273,6 +273,16 @@ func (s *Scan) Functions() (*resolve.Table, error) {
 	return s.functions, nil
 }
 
+// FunctionAt returns the function with a symbol that holds a place; ok is false if there is none.
+func (s *Scan) FunctionAt(section int, off uint64) (f resolve.Function, ok bool, err error) {
+	functions, err := s.Functions()
+	if err != nil {
+		return f, false, err
+	}
+	f, ok = functions.Lookup(section, off)
+	return f, ok && f.Symbol != 0, nil
+}
+
 // Image returns the object as an image, opened once. The machine must not be nil.
 func (s *Scan) Image() (image.Image, error) {
 	if s.image == nil {
@@ -289,8 +299,8 @@ func (s *Scan) Image() (image.Image, error) {
 // follows. A conversion with notes gives them the names that tracers expect, which a preprocessor cannot make.
 const GuardPrefix = "__dtrace_semaphore_"
 
-// Guard is the symbol of a semaphore that guards read.
-type Guard struct {
+// guard is the symbol of a semaphore that guards read.
+type guard struct {
 	Symbol uint32 // its index
 	ID     string // of the probe
 }
@@ -305,7 +315,7 @@ func (s *Scan) findGuards(prefix string) error {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
 			}
-			s.Guards = append(s.Guards, Guard{uint32(i), id})
+			s.guards = append(s.guards, guard{uint32(i), id})
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ type objectSemaphores struct {
 // planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
 	scan := p.Scan
-	if p.Scan.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
+	if p.Scan.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.guards) == 0 {
 		return nil
 	}
 	describer, err := p.probeDescriber()
@@ -90,7 +90,7 @@ func (p *objectSemaphores) find() error {
 		s.tested = s.tested || stub.Kind == arch.Enabled
 		s.hasNote = s.hasNote || stub.Kind == arch.Probe
 	}
-	for _, g := range p.plan.Scan.Guards {
+	for _, g := range p.plan.Scan.guards {
 		s, err := p.lookup(g.ID)
 		if err == nil {
 			err = p.useSymbol(s, g.Symbol, false)

@@ -95,8 +95,8 @@ func (p *planner) copyCode(code []byte) []byte {
 
 // disable gives the disabled form of a site, with the text around it.
 func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
-	if p.Scan.Options.DOF != nil {
-		return p.disableDOF(ref, site)
+	if p.Scan.Options.DTraceForms {
+		return p.disableForDTrace(ref, site)
 	}
 	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {
 		return change, arch.Refuse("do not give it with --symbol", "a function that takes off the stack what code pushes before its call")

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
@@ -32,7 +33,7 @@ func shopPlan(t *testing.T, arguments map[string]int, ids ...string) *patch.Plan
 	opts := withNotes()
 	opts.DTrace = true
 	opts.ProbeSource = integers(arguments)
-	return expect.Value(patch.Examine(objects.Open(t, assemble(t, source+"\tret\n")), opts))(t)
+	return expect.Value(patch.Examine(objects.Open(t, converted.Assemble(t, source+"\tret\n")), opts))(t)
 }
 
 // Probes whose arguments DTrace would not read are hidden from it, with the reason.
@@ -147,7 +148,7 @@ func TestProbesOfOtherFiles(t *testing.T) {
 	} {
 		opts := withNotes()
 		opts.ProbeSource = c.source
-		got, err := convertBytes(t, assemble(t, onlyCall), opts)
+		got, err := converted.Bytes(t, converted.Assemble(t, onlyCall), opts)
 		if err != nil {
 			got = []byte(err.Error())
 		}
@@ -162,7 +163,7 @@ func TestCallsWhoseReturnAddressIsRead(t *testing.T) {
 		call: 0, call + read: 1, call + call + read: 1, call + read + call + read: 2, read + call: 0, call + "\tpush %rbx\n" + read: 0,
 		call + "\t.section .text.more,\"ax\",@progbits\n" + call + read: 1,
 	} {
-		o := objects.Open(t, assemble(t, "\t.text\nf:\n"+source+"\tret\n"))
+		o := objects.Open(t, converted.Assemble(t, "\t.text\nf:\n"+source+"\tret\n"))
 		plan := expect.Value(patch.Examine(o, defaults()))(t)
 		expect.Equal(t, want, len(plan.Refused), "%s", source)
 		for _, err := range plan.Errors() {
@@ -179,13 +180,13 @@ func TestTargetOfReturnThunks(t *testing.T) {
 		"\t.text\nf:\tjmp __x86_return_thunk_other\n": patch.LinuxProgram, "\t.text\nf:\tret\n": patch.LinuxProgram,
 		"\t.text\nf:\tjmp my__x86_return_thunk\n": patch.LinuxProgram,
 	} {
-		expect.Equal(t, want, patch.TargetOf(objects.Open(t, assemble(t, source))), "%s", source)
+		expect.Equal(t, want, patch.TargetOf(objects.Open(t, converted.Assemble(t, source))), "%s", source)
 	}
 }
 
 // Tail calls return through the thunk, and not through another function whose name begins so.
 func TestReturnThunkAmongOthers(t *testing.T) {
-	got := codeRelocs(t, assemble(t, "\t.text\nf:\tjmp __x86_return_thunk_other\ng:\tjmp __x86_return_thunk\nh:\tjmp __dtrace_probe_shop___item\n"))
+	got := codeRelocs(t, converted.Assemble(t, "\t.text\nf:\tjmp __x86_return_thunk_other\ng:\tjmp __x86_return_thunk\nh:\tjmp __dtrace_probe_shop___item\n"))
 	expect.Equal(t, []string{
 		".text+0x1 R_X86_64_PLT32 __x86_return_thunk_other-4", ".text+0x6 R_X86_64_PLT32 __x86_return_thunk-4", ".text+0xb R_X86_64_PLT32 __x86_return_thunk-4",
 	}, got)
@@ -195,27 +196,6 @@ func withNotes() patch.Options {
 	o := defaults()
 	o.Notes = patch.WithNotes
 	return o
-}
-
-// assemble makes an object for amd64.
-func assemble(t *testing.T, text string) []byte {
-	t.Helper()
-	tools.Need(t, "as")
-	source := filepath.Join(t.TempDir(), "a.s")
-	disk.Write(t, source, text)
-	tools.Must(t, "as", "--64", "-o", source+".o", source)
-	return disk.Read(t, source+".o")
-}
-
-// convertBytes converts an object; nil is one that stays as it is.
-func convertBytes(t *testing.T, data []byte, opts patch.Options) ([]byte, error) {
-	t.Helper()
-	out, err := patch.Convert(objects.Open(t, data), opts)
-	if err != nil || out == nil {
-		return nil, err
-	}
-	result := expect.Value(objects.Assemble(out, data))(t)
-	return result, nil
 }
 
 const (
@@ -286,7 +266,7 @@ func TestSemaphores(t *testing.T) {
 			if c.all {
 				opts.Semaphores = patch.All
 			}
-			data := expect.Value(convertBytes(t, assemble(t, c.text), opts))(t)
+			data := expect.Value(converted.Bytes(t, converted.Assemble(t, c.text), opts))(t)
 			f := disk.ELF(t, data)
 			expect.Equal(t, c.want, symbolsOf(t, f, "_semaphore"))
 			for _, s := range f.Sections { // loads of 4 bytes that cross no line of the cache
@@ -298,7 +278,7 @@ func TestSemaphores(t *testing.T) {
 			if err != nil || c.code != "" && fmt.Sprintf("% x", code[:6]) != c.code {
 				t.Errorf("got % x, %v, want %s", code, err, c.code)
 			}
-			if again, err := convertBytes(t, data, opts); again != nil || err != nil {
+			if again, err := converted.Bytes(t, data, opts); again != nil || err != nil {
 				t.Errorf("converted again it changes: %v", err)
 			}
 		})
@@ -318,7 +298,7 @@ func TestSemaphoresOfSeveralGroupsLink(t *testing.T) {
 		"the other way round":       strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", clash) + other,
 	} {
 		t.Run(name, func(t *testing.T) {
-			data := expect.Value(convertBytes(t, assemble(t, text), withNotes()))(t)
+			data := expect.Value(converted.Bytes(t, converted.Assemble(t, text), withNotes()))(t)
 			object := filepath.Join(t.TempDir(), "a.o")
 			disk.Write(t, object, data)
 			tools.Must(t, "ld", "-shared", "-o", object+".so", object)
@@ -331,8 +311,8 @@ func TestSemaphoresOfSeveralGroupsLink(t *testing.T) {
 }
 
 func TestGuardsStayWithoutNotes(t *testing.T) {
-	data := assemble(t, guard)
-	if out, err := convertBytes(t, data, defaults()); out != nil || err != nil {
+	data := converted.Assemble(t, guard)
+	if out, err := converted.Bytes(t, data, defaults()); out != nil || err != nil {
 		t.Errorf("a guard is changed, %v", err)
 	}
 	if got := withNotes().Complete().Names.StubTexts(); !slices.ContainsFunc(got, func(n []byte) bool { return bytes.Contains(data, n) }) {
@@ -353,7 +333,7 @@ func TestSemaphoresThatCannotBe(t *testing.T) {
 		"local guard":    {strings.Replace(guard, "\t.weak __dtrace_semaphore_shop___item\n\t.hidden __dtrace_semaphore_shop___item\n", "", 1), strings.Replace(is, "shop_item_semaphore", "__dtrace_semaphore_shop___item", 1) + local},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := convertBytes(t, assemble(t, c.text), withNotes())
+			out, err := converted.Bytes(t, converted.Assemble(t, c.text), withNotes())
 			if out != nil || err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -368,7 +348,7 @@ func TestTestsTellWhetherThereAreNotes(t *testing.T) {
 		"GOT":  "\t.text\nf:\n\tcall *__dtrace_isenabled_shop___item@GOTPCREL(%rip)\n",
 	} {
 		for _, first := range []patch.Options{defaults(), withNotes()} {
-			data := expect.Value(convertBytes(t, assemble(t, text), first))(t)
+			data := expect.Value(converted.Bytes(t, converted.Assemble(t, text), first))(t)
 			for _, second := range []patch.Options{defaults(), withNotes()} {
 				o := objects.Open(t, data)
 				_, err := patch.NewScan(o, machineOf(o), second).CheckEarlier()

@@ -114,14 +114,31 @@ func rank(s elfreloc.Symbol) uint8 {
 	return r
 }
 
-// sortEntries sorts by code range, start, rank, name and index.
+// sortEntries sorts by code range, start, rank, name and index. Linkers leave symbols in the order of a hash table, so there is
+// much to move: places of entries are sorted in their stead.
 func (c *collector) sortEntries() {
-	slices.SortFunc(c.entries, func(a, b entry) int {
-		if order := compareStarts(a, b); order != 0 {
-			return order
+	type place struct {
+		start       uint64
+		code, index uint32
+	}
+	places := make([]place, len(c.entries))
+	for i := range c.entries {
+		places[i] = place{c.entries[i].start, uint32(c.entries[i].code), uint32(i)}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		switch {
+		case a.code < b.code || a.code == b.code && a.start < b.start:
+			return -1
+		case a.code > b.code || a.start > b.start:
+			return 1
 		}
-		return c.compareAliases(a, b)
+		return c.compareAliases(c.entries[a.index], c.entries[b.index])
 	})
+	sorted := make([]entry, len(places))
+	for i, p := range places {
+		sorted[i] = c.entries[p.index]
+	}
+	c.entries = sorted
 }
 
 func (c *collector) compareAliases(a, b entry) int {
@@ -241,7 +258,10 @@ type entry struct {
 
 // compareStarts sorts by code range and start.
 func compareStarts(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.start, b.start))
+	if a.code != b.code {
+		return cmp.Compare(a.code, b.code)
+	}
+	return cmp.Compare(a.start, b.start)
 }
 
 // typeless reports whether the entry is of a symbol without a type.

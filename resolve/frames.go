@@ -25,7 +25,7 @@ type frame struct {
 	kind        frameKind
 }
 
-// frameKind is what a frame is from. It stands where the rank of a symbol does.
+// frameKind is what a frame is from.
 type frameKind uint8
 
 const (

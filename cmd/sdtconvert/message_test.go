@@ -106,6 +106,6 @@ func TestDirectoryOfAliases(t *testing.T) {
 		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
 	} {
 		o := &providerOptions{objects: c.objects}
-		expect.Equal(t, c.want, o.patchDOF().Directory, "%q", c.objects)
+		expect.Equal(t, c.want, o.aliases().Directory, "%q", c.objects)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"sdtconvert/internal/convert"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/output"
-	"sdtconvert/patch"
 )
 
 // dofObject disables the sites in the objects, and makes the object that describes them to DTrace's
@@ -55,7 +55,7 @@ func (p *program) dofObject(o *providerOptions, t *output.Target, providers []*p
 
 // siteSet collects the sites of all objects.
 func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*output.ProbeSites, error) {
-	set := output.NewProbeSites(providers, o.patchDOF())
+	set := output.NewProbeSites(providers, o.aliases())
 	var faults []error
 	for _, path := range o.objects {
 		if err := set.Add(path); err != nil {
@@ -65,9 +65,9 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 	return set, errors.Join(faults...)
 }
 
-// patchDOF is how the objects are converted: the same, wherever the tree that is built is.
-func (o *providerOptions) patchDOF() patch.DOF {
-	d := o.system.Patch()
+// aliases is how the objects are converted: the same, wherever the tree that is built is.
+func (o *providerOptions) aliases() dtrace.Aliases {
+	d := o.system.Aliases()
 	d.Directory, _ = os.Getwd() // without one, the objects alone decide
 	for i, path := range o.objects {
 		if !filepath.IsAbs(path) || d.Directory != "" && isBelow(d.Directory, path) {
@@ -92,7 +92,7 @@ func isBelow(directory, path string) bool {
 // does not take what was linked of them for old.
 func (p *program) disableSites(o *providerOptions, providers []*provider.Provider) error {
 	c := convert.New(convert.Options{
-		Patch: output.NewProbeSites(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
+		Patch: output.NewProbeSites(providers, o.aliases()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
 	}, p.files)
 	failed, err := p.runAll(o.objects, 1, false, func(file string) *convert.Result { return c.File(file, file) })
 	if failed {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os/exec"
 
+	"sdtconvert/internal/check"
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/message"
@@ -50,18 +51,46 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 		}
 		message.Line(p.Stderr, "sdtconvert: converts nothing: %s", why)
 	}
-	if len(objects) == 0 && p.Exec != nil {
+	var programs []*object
+	if !o.Off && len(objects) == 0 {
+		programs = newObjects(programsOf(words))
+	}
+	if len(objects)+len(programs) == 0 && p.Exec != nil {
 		return process.Status{}, p.Exec(cmd.Path, words, p.Environ)
 	}
 	status, err := s.compile(cmd, objects)
 	if err != nil {
 		return status, err
 	}
+	for _, program := range programs {
+		if status == (process.Status{}) {
+			return status, program.checkConverted(o.Convert.Patch.Names)
+		}
+	}
 	o.Convert.Patch.LinkConverts = linksThroughWrapper(words)
 	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
 		status.Code = process.ExitFailed
 	}
 	return status, nil
+}
+
+// checkConverted fails if a program, which the compiler has linked of sources, holds a tracepoint: none of its
+// objects was there to be converted. It removes the program.
+func (o *object) checkConverted(names patch.Names) error {
+	if !o.isWritten() {
+		return nil
+	}
+	findings, err := check.UnconvertedFile(o.path, names)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("cannot look for unconverted tracepoints in the program: %w", err)
+	case len(findings) > 0:
+		err = fmt.Errorf("%s: compiled and linked at once, so its tracepoints were not converted; link with %s, or compile with -c first. The program is removed",
+			o.path, message.LinkersFlag())
+	default:
+		return nil
+	}
+	return errors.Join(err, o.remove())
 }
 
 // command returns a run of the compiler with the streams of the process.

@@ -1,6 +1,7 @@
 package cc
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,6 +69,23 @@ func outputsOf(program string, words []string, compiler string) []string {
 		}
 	}
 	return objects
+}
+
+// programsOf returns the path that a command line has the compiler write to what it links of sources, or none if it stops
+// before, links nothing but objects, or links through the wrapper.
+func programsOf(words []string) []string {
+	at := compilerAt(words)
+	args, err := responsefile.Expand(words[at+1:])
+	if err != nil || linksThroughWrapper(words) {
+		return nil
+	}
+	c := commandLine{isD: compilesD().MatchString(filepath.Base(words[at]))}
+	c.read(args)
+	isSource := func(path string) bool { return !isLinked(path) }
+	if c.stops || c.compiles || !slices.ContainsFunc(c.sources, isSource) {
+		return nil
+	}
+	return []string{c.in(cmp.Or(c.output, "a.out"))}
 }
 
 // objectOf returns the name of the object of a source.

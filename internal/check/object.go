@@ -146,10 +146,10 @@ func (c *fileChecker) dofImage() {
 		}
 	}
 	slices.Sort(siteAddrs)
-	if !c.namesContain([]byte(patch.AliasPrefix)) {
+	if !c.namesContain([]byte(dof.AliasPrefix)) {
 		return
 	}
-	for _, s := range c.symbols().WithPrefix(patch.AliasPrefix) {
+	for _, s := range c.symbols().WithPrefix(dof.AliasPrefix) {
 		if s.Section <= 0 || s.Type != elf.STT_FUNC || s.Size == 0 {
 			continue
 		}

@@ -21,8 +21,8 @@ func (c *fileChecker) records() {
 		c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
 	}
 	isKernels := func(l linkerset.Layout) bool { return l.Format == linkerset.Tracepoints }
-	layouts := slices.DeleteFunc(slices.Clone(c.space.HasRecords), isKernels)
-	if len(c.space.HasRecords) == 0 || !c.read() {
+	layouts := slices.DeleteFunc(slices.Clone(c.space.RecordLayouts), isKernels)
+	if len(c.space.RecordLayouts) == 0 || !c.read() {
 		return
 	}
 	c.hasCalls = true

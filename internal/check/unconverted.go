@@ -1,12 +1,35 @@
 package check
 
 import (
+	"slices"
+
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
+
+// UnconvertedFile returns the tracepoints of a file, as Unconverted does.
+func UnconvertedFile(path string, names patch.Names) ([]Finding, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Unconverted(f.Source(), names)
+}
+
+// ProbesOf returns the probes of findings, sorted.
+func ProbesOf(findings []Finding) (probes []string) {
+	for _, f := range findings {
+		if f.Probe != "" {
+			probes = append(probes, f.Probe)
+		}
+	}
+	slices.Sort(probes)
+	return slices.Compact(probes)
+}
 
 // Unconverted returns the tracepoints of a linked file, or an object, that are left as they were compiled:
 // calls of stubs, and marked NOPs. A file that is not ELF has none, nor has one of intermediate code, which a

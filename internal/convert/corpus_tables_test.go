@@ -54,6 +54,3 @@ func (p *pair) checkGroups() {
 		}
 	}
 }
-
-// loads are the relocations of instructions that load an address for a later call.
-var loads = []string{"R_X86_64_64", "R_X86_64_PLTOFF64", "R_X86_64_GOT64"}

@@ -63,8 +63,8 @@ type Frame struct {
 }
 
 // NewLines finds the units of an object or image. Without debug information the
-// Table is empty. A fault of the debug information is an error; the Table then
-// still answers for what was read before it. Relocatable objects need their
+// Lines are empty. A fault of the debug information is an error; the Lines then
+// still answer for what was read before it. Relocatable objects need their
 // machine; without one nothing is known of them.
 func NewLines(o *elfreloc.Object, m arch.Machine) (*Lines, error) {
 	t := &Lines{

@@ -327,6 +327,8 @@ type machine struct {
 
 // run makes the rows of a program. Where the program is cut off it ends.
 func (p *program) run(c *cursor, isCode func(uint64) bool) {
+	const bytesOfRow = 5 // about, as compilers write programs
+	p.rows = make([]row, 0, (len(c.data)-c.at)/bytesOfRow)
 	m := &machine{program: p, isCode: isCode}
 	m.reset()
 	for c.at < len(c.data) && !c.bad() {

@@ -17,7 +17,7 @@ var textual = regexp.MustCompile(`\b(?:file)?path\.(?:Abs|Clean|Dir|EvalSymlinks
 // textualPaths are the files that may call them, since the result is shown, compared or hashed and never
 // opened, or the file behind a link is meant.
 var textualPaths = strings.Fields(`cmd/sdtconvert/providerdof.go internal/archive/members.go internal/check/report.go
-	internal/debuginfo/program.go internal/input/file.go internal/ld/linker.go internal/paths/paths.go internal/replace/temp.go patch/dof.go`)
+	internal/debuginfo/program.go internal/dtrace/dtrace.go internal/input/file.go internal/ld/linker.go internal/paths/paths.go internal/replace/temp.go`)
 
 // What is opened later, here or by a linker, goes through internal/paths.
 func TestPathsAreNotChangedAsText(t *testing.T) {

@@ -32,6 +32,9 @@ const (
 	// SectionType is SHT_SUNW_dof, and SectionAlign the alignment in bytes.
 	SectionType  = 0x6ffffff4
 	SectionAlign = 8
+	// AliasPrefix begins the symbols by which dtrace -G has DOF refer to functions; a
+	// number, ".", and the function's name follow.
+	AliasPrefix = "$dtrace"
 )
 
 // Relocation is how a kernel reads what a Fixup has left in a field.

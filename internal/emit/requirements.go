@@ -246,7 +246,7 @@ type symbolUses struct {
 }
 
 // addSymbols takes in what a relocatable object defines, and of which providers it defines
-// probes. Weak definitions come with a use, those of DTRACE_PROBE and of New, and say
+// probes. Weak definitions come with a use, those of DTRACE_PROBE and of Requirements.Object, and say
 // nothing of other names.
 func (n *Requirements) addSymbols(syms *elfreloc.Symbols) (u symbolUses) {
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"sdtconvert/internal/paths"
@@ -32,14 +33,19 @@ type File struct {
 
 	file *os.File
 
+	reads   atomic.Int32 // calls of ReadAt so far, if it is a small file
 	once    sync.Once
 	content *[]byte // of a small file, once it is read; of a pool
 	failure error   // in reading it
 }
 
-// smallFile is the size of files of which all is read at once, in bytes: most objects are smaller, and of one nearly all
-// is wanted, in some twenty pieces.
-const smallFile = 64 << 10
+// smallFile is the size of files of which all is read at once, in bytes, after firstReads that tell whether an object names
+// probes: headers, sections and names. Most objects are smaller; of one that is converted nearly all is wanted, in some
+// twenty pieces, and of others nothing more.
+const (
+	smallFile  = 64 << 10
+	firstReads = 4
+)
 
 // contents are buffers for small files.
 var contents = sync.Pool{New: func() any { b := make([]byte, 0, smallFile); return &b }}
@@ -71,7 +77,7 @@ func (f *File) Size() int64 { return f.Info.Size() }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
-	if f.Size() > smallFile {
+	if f.Size() > smallFile || f.reads.Add(1) <= firstReads {
 		return f.file.ReadAt(b, off)
 	}
 	f.once.Do(f.readAll)

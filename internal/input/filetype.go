@@ -23,7 +23,7 @@ const (
 	TextFile
 )
 
-// HeadSize is how many bytes of a file Recognise wants to see.
+// HeadSize is how many bytes of a file recognise wants to see.
 const HeadSize = 512
 
 var magics = []struct {

@@ -25,7 +25,7 @@ type conversion struct {
 // servedFile is a file as it was when its identity was taken, and what the linker gets for it. It does not change.
 type servedFile struct {
 	linkedFile
-	isBinary    bool   // it is linked as it is, and no object
+	isData      bool   // the linker links its bytes as data (--format=binary)
 	isConverted bool   // other bytes take its place
 	refusal     []byte // the message why it cannot be converted, printed if the linker opens it
 	descriptor  int    // of the converted bytes, -1 if they are not held
@@ -56,13 +56,13 @@ type identifiedFile struct {
 	*servedFile
 }
 
-// linkedFiles returns the files that are not linked as they are.
-func (c conversion) linkedFiles() []linkedFile { return withoutBinary(c.files) }
+// linkedFiles returns the files that are not linked as data.
+func (c conversion) linkedFiles() []linkedFile { return withoutData(c.files) }
 
-// withoutBinary returns those of the files that are not linked as they are.
-func withoutBinary(files []*servedFile) (linked []linkedFile) {
+// withoutData returns the files that are not linked as data.
+func withoutData(files []*servedFile) (linked []linkedFile) {
 	for _, f := range files {
-		if !f.isBinary {
+		if !f.isData {
 			linked = append(linked, f.linkedFile)
 		}
 	}
@@ -133,7 +133,7 @@ func (c *fileConverter) convertAll(files []*distinctFile) (conversion, error) {
 		result *convert.Result
 	}
 	parallel.InOrder(len(files), c.Convert.Jobs, func(i int) outcome {
-		f, r := c.convert(files[i].inputFile, files[i].isBinary)
+		f, r := c.convert(files[i].inputFile, files[i].isData)
 		return outcome{f, r}
 	}, func(i int, o outcome) {
 		served = append(served, identifiedFile{files[i].identity, o.file})
@@ -151,13 +151,13 @@ func (c *fileConverter) convertAll(files []*distinctFile) (conversion, error) {
 }
 
 // convert converts a file if its bytes are to be converted. The result is nil if they are not.
-func (c *fileConverter) convert(in *inputFile, isBinary bool) (*servedFile, *convert.Result) {
-	f := &servedFile{linkedFile: linkedFile{in, in.needs}, isBinary: isBinary, descriptor: -1}
+func (c *fileConverter) convert(in *inputFile, isData bool) (*servedFile, *convert.Result) {
+	f := &servedFile{linkedFile: linkedFile{in, in.needs}, isData: isData, descriptor: -1}
 	switch {
 	case in.err != nil:
 		f.refusal = refusalOf(in.err)
 		return f, nil
-	case isBinary || !in.callsStubs:
+	case isData || !in.callsStubs:
 		return f, nil
 	case !in.isConvertible():
 		f.needs = c.completeNeeds(in)

@@ -53,7 +53,7 @@ func TestDistinctFiles(t *testing.T) {
 			if f.isNamed {
 				word += " named"
 			}
-			if f.isBinary {
+			if f.isData {
 				word += " binary"
 			}
 			words = append(words, word)
@@ -178,6 +178,7 @@ func TestPlan(t *testing.T) {
 		"slim.o": slim,
 	})
 	disk.Write(t, "done.o", convertedObject(t, "a.o"))
+	disk.Write(t, "bsddone.o", convertedObject(t, "bsd.o"))
 	self := expect.Value(os.Executable())(t)
 	for _, test := range []struct {
 		name, args, linker string
@@ -198,6 +199,7 @@ func TestPlan(t *testing.T) {
 		{name: "no stubs", args: "a.o", change: func(o *Options) { o.NoStubs = true }, want: "a.o"},
 		{name: "no records", args: "a.o", change: func(o *Options) { o.Convert.Patch.NoRecords = true }, want: "a.o"},
 		{name: "FreeBSD", args: "bsd.o", want: "-u __start_set_sdt_instances_set -u __stop_set_sdt_instances_set -u __start_set_sdt_isenabled_set -u __stop_set_sdt_isenabled_set bsd.o SELF"},
+		{name: "FreeBSD, converted before", args: "bsddone.o", want: "-u __start_set_sdt_instances_set -u __stop_set_sdt_instances_set -u __start_set_sdt_isenabled_set -u __stop_set_sdt_isenabled_set bsddone.o SELF"},
 		{name: "code that a plugin generates", args: "-plugin p slim.o", want: "-plugin p slim.o SELF"},
 	} {
 		l := testLink(cmp.Or(test.linker, "ld"))

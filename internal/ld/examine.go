@@ -42,7 +42,7 @@ type contents struct {
 // probeUse is what a file has to do with probes.
 type probeUse struct {
 	namesProbes bool         // it names stubs or probe objects
-	callsStubs  bool         // it names stubs, and so calls them or takes their addresses
+	callsStubs  bool         // it names stubs, or semaphores of guards, which a conversion changes
 	target      patch.Target // of the objects that name probes
 
 	lto lto.Code
@@ -164,28 +164,31 @@ func hasForeignTarget(src *input.Source) (bool, error) {
 const maxScript = 16 << 20
 
 // mentions looks for names of stubs and probe objects, and, where there is one, for names of stubs.
-func (e *examiner) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
-	if names, err = contain(e.probeTexts); err == nil && names {
-		probes, err = contain(e.stubTexts)
+func (e *examiner) mentions(contain func([][]byte) (bool, error)) (namesProbes, callsStubs bool, err error) {
+	if namesProbes, err = contain(e.probeTexts); err == nil && namesProbes {
+		callsStubs, err = contain(e.stubTexts)
 	}
-	return names, probes, err
+	return namesProbes, callsStubs, err
 }
 
 // symbols looks for the names of an object. The name of a stub may be a part of others, as it is of the probe
 // object's: only a symbol of that name makes the object one to convert.
-func (e *examiner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
-	if names, probes, err = e.mentions(o.NamesContain); err == nil && probes {
-		probes, err = e.options.Names.HasStub(o)
+func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, err error) {
+	if namesProbes, callsStubs, err = e.mentions(o.NamesContain); err == nil && callsStubs {
+		callsStubs, err = e.options.Names.HasStub(o)
 	}
-	return names || e.hasRecords(o), probes, err
+	return namesProbes || e.hasRecords(o), callsStubs, err
 }
 
-// hasRecords reports whether an object was converted. Its probe objects may have names with
-// another prefix, which the link then refuses.
+// hasRecords reports whether an object was converted, in any layout: the target of the link is not known yet. Its probe
+// objects may have names with another prefix, which the link then refuses.
 func (e *examiner) hasRecords(o *elfreloc.Object) bool {
+	layouts := e.options.Layout.Candidates()
 	return slices.ContainsFunc(o.Sections, func(sec elfreloc.Section) bool {
-		_, ok := e.options.Layout.IsRecordSection(&sec)
-		return ok
+		return slices.ContainsFunc(layouts, func(l linkerset.Layout) bool {
+			_, ok := l.IsRecordSection(&sec)
+			return ok
+		})
 	})
 }
 
@@ -345,17 +348,17 @@ func (e *examiner) nested(err error) error {
 
 // member looks at a member of an archive. If it is no object that can be read, names may be
 // anywhere in it.
-func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, err error) {
+func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStubs bool, err error) {
 	typ, err := src.Type()
 	if err != nil {
 		return false, false, err
 	}
 	if typ == input.BitcodeFile {
 		c.addsLibraries = e.isLLD
-		if names, probes, err = e.mentions(src.Mentions); err == nil && names {
-			err = e.ltoMember(c, src, nil, lto.LLVM, probes)
+		if namesProbes, callsStubs, err = e.mentions(src.Mentions); err == nil && namesProbes {
+			err = e.ltoMember(c, src, nil, lto.LLVM, callsStubs)
 		}
-		return names, probes, err
+		return namesProbes, callsStubs, err
 	}
 	o, err := src.Image()
 	if err != nil {
@@ -376,16 +379,16 @@ func (e *examiner) member(c *contents, src *input.Source) (names, probes bool, e
 	if err := patch.CheckMarks(o.Object); err != nil {
 		return true, true, err
 	}
-	if names, probes, err = e.symbols(o.Object); err != nil {
+	if namesProbes, callsStubs, err = e.symbols(o.Object); err != nil {
 		return e.mentions(src.Mentions)
 	}
-	if names {
+	if namesProbes {
 		c.target = max(c.target, patch.TargetOf(o.Object))
 	}
-	if names && !probes {
+	if namesProbes && !callsStubs {
 		e.addObject(c, o)
 	}
-	return names, probes, nil
+	return namesProbes, callsStubs, nil
 }
 
 // ltoMember adds a member that code is generated of. What lld generates of a member in its first run cannot take

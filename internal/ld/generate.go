@@ -5,13 +5,17 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"iter"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
 )
@@ -25,7 +29,8 @@ const codePath = "/sdtconvert-code"
 // generatedCode takes the place of the files that lld generates code of.
 type generatedCode struct {
 	descriptors map[*servedFile]int
-	empty       int // descriptor of an archive without members, for a file that is read again
+	inputs      map[string]int // descriptors of objects that a script names, by path
+	empty       int            // descriptor of an object without contents, for a file whose code has another place
 }
 
 // needsGeneratedCode reports whether lld has to generate code first.
@@ -35,10 +40,11 @@ func (p runPlan) needsGeneratedCode(e *examiner) bool {
 
 // argumentsForCode returns the arguments with which lld links, and writes the code. Calls of stubs are undefined
 // in that link, which is an error where they are hidden unless lld is told to go on; the link proper repeats the
-// other errors. Probe objects are kept for records that are yet to come.
+// other errors. Probe objects are kept for records that are yet to come. Standard output gets what is extracted
+// of archives, and why.
 func (l *link) argumentsForCode() []string {
 	return append(l.args[:len(l.args):len(l.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1", "--thinlto-cache-dir=",
-		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+l.Convert.Patch.ProbePrefix+"*")
+		"--why-extract=-", "--no-demangle", "--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+l.Convert.Patch.ProbePrefix+"*")
 }
 
 // codeFiles are the files of code that lld writes.
@@ -75,15 +81,15 @@ func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error)
 	if err != nil {
 		return p, runResult{}, err
 	}
-	var messages bytes.Buffer
+	var extracts, messages bytes.Buffer
 	cmd := l.command(l.argumentsForCode())
-	cmd.Stdout, cmd.Stderr = &messages, &messages
+	cmd.Stdout, cmd.Stderr = &extracts, &messages
 	code := &codeFiles{descriptors: map[string]int{}}
 	first := p
 	first.output = output{} // the run has none
 	r, err := l.superviseCommand(first, c, s, cmd, code)
 	if err == nil && r.status != (process.Status{}) {
-		l.Stderr.Write(messages.Bytes())
+		l.Stderr.Write(append(extracts.Bytes(), messages.Bytes()...))
 		if r.status.Signal == nil {
 			err = fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: exit status %d; compile what has probes with -fno-lto", l.linker.path, r.status.Code)
 		}
@@ -93,51 +99,130 @@ func (l *link) generate(p runPlan, c *fileConverter) (runPlan, runResult, error)
 	}
 	p.conversion = p.conversion.withFiles(r.found...)
 	p.before = r
-	p, err = l.withCode(p, c, code.descriptors)
+	p, err = l.withCode(p, c, code.descriptors, parseExtractions(extracts.String()))
 	return p, r, err
 }
 
+// extraction is a file that lld has extracted of an archive, or taken from between --start-lib and --end-lib.
+type extraction struct {
+	file   string // as lld calls it: a path, or archive(member)
+	symbol string // that was undefined
+}
+
+// parseExtractions reads what --why-extract prints: a line of a head, and then reference, file and symbol with tabs between.
+func parseExtractions(text string) (extractions []extraction) {
+	for line := range strings.Lines(text) {
+		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(fields) == 3 && fields[0] != "reference" {
+			extractions = append(extractions, extraction{fields[1], fields[2]})
+		}
+	}
+	return extractions
+}
+
+// isGenerated reports whether lld has generated code of an extracted file.
+func (x extraction) isGenerated() (generated bool, err error) {
+	path, member := x.file, ""
+	if rest, ok := strings.CutSuffix(x.file, ")"); ok {
+		if at := strings.LastIndexByte(rest, '('); at > 0 {
+			path, member = rest[:at], rest[at+1:]
+		}
+	}
+	err = input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
+		if member != "" && (src.Member == nil || filepath.Base(src.Member.Name) != filepath.Base(member)) {
+			return nil
+		}
+		typ, err := src.Type()
+		generated = generated || typ == input.BitcodeFile
+		return err
+	})
+	return generated, err
+}
+
+// withReferences returns a copy of an object of code, as a descriptor, that refers to what lld has extracted for the bitcode. Without
+// the references that optimisation has removed, the link proper would leave these files out, with their constructors and with
+// what they define in place of weak definitions.
+func withReferences(path string, extractions []extraction) (fd int, err error) {
+	err = withImage(path, func(o *input.Object) error {
+		e, err := o.Edit()
+		if err != nil {
+			return err
+		}
+		syms, err := o.Symbols()
+		if err != nil {
+			return err
+		}
+		for _, x := range extractions {
+			generated, err := x.isGenerated()
+			if err != nil {
+				return err
+			}
+			if isNamed := !isEmpty(syms.Named(x.symbol)); !generated && !isNamed {
+				e.AddSymbol(elfreloc.Symbol{Name: x.symbol, Bind: elf.STB_GLOBAL})
+			}
+		}
+		fd, err = editedDescriptor(e)
+		return err
+	})
+	return fd, err
+}
+
+// emptyObject returns a descriptor of an object without contents that is linked with another one.
+func emptyObject(other string) (fd int, err error) {
+	err = withImage(other, func(o *input.Object) error {
+		empty, err := o.Empty("")
+		if err != nil {
+			return err
+		}
+		e, err := empty.Edit()
+		if err != nil {
+			return err
+		}
+		fd, err = editedDescriptor(e)
+		return err
+	})
+	return fd, err
+}
+
+// editedDescriptor returns a descriptor of an edited object.
+func editedDescriptor(e *elfreloc.Edit) (fd int, err error) {
+	data, err := emit.EditedFile(e)
+	if err != nil {
+		return -1, err
+	}
+	return newDescriptor(data)
+}
+
+func isEmpty(symbols iter.Seq2[int, elfreloc.Symbol]) bool {
+	for range symbols {
+		return false
+	}
+	return true
+}
+
 // withCode converts code. Each file of it takes the place of one of the files that it was generated of. Those
-// that are left become empty.
-func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int) (runPlan, error) {
+// that are left become empty. If there are more, as of members of archives, the last place gets a script that names them.
+func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extractions []extraction) (runPlan, error) {
 	c.closeLater(slices.Collect(maps.Values(code))...)
-	var objects []*distinctFile
-	var originals []int
-	for _, path := range slices.SortedFunc(maps.Keys(code), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
-		fd := code[path]
-		in := c.examiner.examine(descriptorPath(fd), p.output.path+".lto"+strings.TrimPrefix(path, codePath)+".o")
-		if in.format == input.ELFFile && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
-			objects, originals = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(originals, fd)
-		}
+	objects, fds, err := codeObjects(c, code, p.output.path, extractions)
+	if err != nil {
+		return p, err
 	}
-	var replaced []*servedFile
-	for _, f := range p.conversion.files {
-		if f.lldGeneratesCode() {
-			replaced = append(replaced, f)
-		}
-	}
-	if len(objects) == 0 || len(objects) > len(replaced) {
-		return p, fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", l.linker.path, len(objects), len(replaced))
+	places, others := p.placesOfCode(extractions)
+	if len(objects) == 0 {
+		return p, fmt.Errorf("%s: generates no object for link-time optimisation of %s; compile what has probes with -fno-lto",
+			l.linker.path, message.Plural(len(places)+len(others), "file"))
 	}
 	converted, err := c.convertAll(objects)
 	if err != nil {
 		return p, err
 	}
-	empty, err := newDescriptor([]byte(emptyArchive))
-	if err != nil {
-		return p, err
-	}
-	c.closeLater(empty)
-	p.code = generatedCode{map[*servedFile]int{}, empty}
-	for i, f := range replaced {
-		switch {
-		case i >= len(objects):
-			p.code.descriptors[f] = empty
-		case converted.files[i].isConverted:
-			p.code.descriptors[f] = converted.files[i].descriptor
-		default:
-			p.code.descriptors[f] = originals[i]
+	for i, f := range converted.files {
+		if f.isConverted {
+			fds[i] = f.descriptor
 		}
+	}
+	if p.code, err = placeCode(c, fds, places, others); err != nil {
+		return p, err
 	}
 	p.conversion.files = slices.Concat(p.conversion.files, converted.files)
 	p.before.opened = maps.Clone(p.before.opened)
@@ -145,6 +230,84 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int) (runPl
 		p.before.opened[f] = true
 	}
 	return p, nil
+}
+
+// codeObjects returns the files of code that hold any, in the order of their numbers, with their descriptors. The first refers to what
+// lld has extracted.
+func codeObjects(c *fileConverter, code map[string]int, output string, extractions []extraction) (objects []*distinctFile, fds []int, err error) {
+	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	for _, path := range slices.SortedFunc(maps.Keys(code), byNumber) {
+		fd := code[path]
+		if !hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+			continue
+		}
+		if len(objects) == 0 && len(extractions) > 0 {
+			if fd, err = withReferences(descriptorPath(fd), extractions); err != nil {
+				return nil, nil, err
+			}
+			c.closeLater(fd)
+		}
+		in := c.examiner.examine(descriptorPath(fd), output+".lto"+strings.TrimPrefix(path, codePath)+".o")
+		if in.format == input.ELFFile {
+			objects, fds = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(fds, fd)
+		}
+	}
+	return objects, fds, nil
+}
+
+// placeCode says what takes the place of each file that code was generated of. fds are of the code.
+func placeCode(c *fileConverter, fds []int, places, others []*servedFile) (generatedCode, error) {
+	empty, err := emptyObject(descriptorPath(fds[0]))
+	if err != nil {
+		return generatedCode{}, err
+	}
+	c.closeLater(empty)
+	code := generatedCode{map[*servedFile]int{}, map[string]int{}, empty}
+	if last := len(places) - 1; len(fds) > len(places) {
+		script := &bytes.Buffer{}
+		for i, fd := range fds[last:] {
+			path := fmt.Sprintf("%s.%d.o", codePath, i)
+			code.inputs[path] = fd
+			fmt.Fprintf(script, "INPUT(\"%s\")\n", path)
+		}
+		fd, err := newDescriptor(script.Bytes())
+		if err != nil {
+			return code, err
+		}
+		c.closeLater(fd)
+		fds = append(fds[:last:last], fd)
+	}
+	for i, f := range slices.Concat(places, others) {
+		code.descriptors[f] = empty
+		if i < len(fds) {
+			code.descriptors[f] = fds[i]
+		}
+	}
+	return code, nil
+}
+
+// placesOfCode returns the files that lld generates code of: those that it links wherever they are, and the others, which it links if
+// something refers to them, and may leave out once that is optimised away. If there are only others, they are the places.
+func (p runPlan) placesOfCode(extractions []extraction) (places, others []*servedFile) {
+	lazy := map[*servedFile]bool{}
+	for _, x := range extractions {
+		if id, ok := supervise.Identify(x.file); ok {
+			lazy[p.conversion.byIdentity[id]] = true
+		}
+	}
+	for _, f := range p.conversion.files {
+		switch {
+		case !f.lldGeneratesCode():
+		case f.isOptional, lazy[f]:
+			others = append(others, f)
+		default:
+			places = append(places, f)
+		}
+	}
+	if len(places) == 0 {
+		return others, nil
+	}
+	return places, others
 }
 
 // hasContents reports whether an object has a section that is loaded and not empty.

@@ -7,7 +7,7 @@
 //   - The look (look.go, examine.go, script.go) returns a survey: the files that the line leads to, and what
 //     they hold. If the link has nothing to do with probes, the process becomes the linker.
 //   - The conversion (convert.go) returns what becomes of each file, in memory. What these files lack is one more
-//     input, the last (needs.go), whose path is the program's own.
+//     input, behind the line (needs.go), whose path is the program's own.
 //   - The generation (generate.go) runs lld for the code of link-time optimisation, which lld
 //     makes within itself, where no file shows it.
 //   - The run (run.go, state.go) supervises the linker: where it opens a file with probes, it gets the converted
@@ -17,6 +17,16 @@
 //   - The verification (verify.go) looks for tracepoints that the output holds unconverted.
 //
 // --in-place converts the files of the survey themselves, without supervision (inplace.go).
+//
+// A file has a type for what is known of it in each phase:
+//
+//	lineFile        a path that the line leads to
+//	inputFile       what the look has found at a path
+//	distinctFile    an inputFile, once for all the paths that lead to it, with its identity
+//	linkedFile      an inputFile, and what its probes need of the link
+//	servedFile      a linkedFile, and what the linker gets for it
+//	identifiedFile  a servedFile with its identity
+//	foundFile       an identifiedFile that the look has missed and the linker has opened
 package ld
 
 import (

@@ -29,10 +29,10 @@ type survey struct {
 type lineFile struct {
 	path     string
 	argument string     // that leads to it, or "" for a script
-	isBinary bool       // it is linked as it is
+	isData   bool       // the linker links its bytes as data (--format=binary)
 	isLazy   bool       // it is between --start-lib and --end-lib
 	isNamed  bool       // the line names the file itself, so that the linker surely reads it
-	input    *inputFile // what the look found in it, nil for a binary file
+	input    *inputFile // what the look found in it, nil for data
 }
 
 // look looks at the files that a command line leads to, and at those that scripts of libraries among them name.
@@ -44,7 +44,7 @@ func look(ln *commandLine, e *examiner, jobs int) survey {
 	for len(next) > 0 {
 		batch := withoutRepeated(next, seen)
 		parallel.Each(len(batch), jobs, func(i int) {
-			if f := &batch[i]; !f.isBinary {
+			if f := &batch[i]; !f.isData {
 				f.input = e.examine(f.path, f.path)
 				f.input.isOptional, f.input.argument = f.isLazy, f.argument
 			}
@@ -61,12 +61,12 @@ func look(ln *commandLine, e *examiner, jobs int) survey {
 	return s
 }
 
-// withoutRepeated returns the files whose paths were not seen, and adds these. A binary file is no repetition:
+// withoutRepeated returns the files whose paths were not seen, and adds these. Data is no repetition:
 // each use of it counts.
 func withoutRepeated(files []lineFile, seen map[string]bool) []lineFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f lineFile) bool {
-		isRepeated := seen[f.path] && !f.isBinary
-		seen[f.path] = seen[f.path] || !f.isBinary
+		isRepeated := seen[f.path] && !f.isData
+		seen[f.path] = seen[f.path] || !f.isData
 		return isRepeated
 	})
 }
@@ -85,7 +85,7 @@ func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: arg.value, isBinary: arg.foreign, isLazy: arg.lazy, isNamed: true})
+			files = append(files, lineFile{path: path, argument: arg.value, isData: arg.foreign, isLazy: arg.lazy, isNamed: true})
 			if target == (input.Target{}) && !arg.foreign {
 				target = targetOf(path)
 			}
@@ -95,7 +95,7 @@ func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: "-l" + arg.value, isBinary: arg.foreign, isLazy: arg.lazy})
+			files = append(files, lineFile{path: path, argument: "-l" + arg.value, isData: arg.foreign, isLazy: arg.lazy})
 		case arg.name == "plugin":
 			missesFiles = missesFiles || !slices.Contains(compilerPlugins, filepath.Base(arg.value))
 		case arg.name == "just-symbols":
@@ -208,7 +208,7 @@ func (s *survey) target() (target patch.Target) {
 type distinctFile struct {
 	*inputFile
 	identity supervise.Identity
-	isBinary bool // it is linked as it is
+	isData   bool // the linker links its bytes as data (--format=binary)
 	isMixed  bool // it is also linked the other way
 	isNamed  bool // the line names it
 }
@@ -227,21 +227,21 @@ func (s *survey) distinctFiles() ([]*distinctFile, error) {
 		f := known[id]
 		switch {
 		case f == nil:
-			f = &distinctFile{inputFile: lf.input, identity: id, isBinary: lf.isBinary}
-			if lf.isBinary {
+			f = &distinctFile{inputFile: lf.input, identity: id, isData: lf.isData}
+			if lf.isData {
 				f.inputFile = &inputFile{path: lf.path, name: lf.path}
 			}
 			known[id], files = f, append(files, f)
-		case f.isBinary != lf.isBinary:
+		case f.isData != lf.isData:
 			f.isMixed = true
 		}
 		f.isNamed = f.isNamed || lf.isNamed
-		if lf.isBinary {
+		if lf.isData {
 			continue
 		}
 		// The path that leads to a thin archive decides where its members are.
-		if f.isBinary || lf.input.callsStubs {
-			f.inputFile, f.isBinary = lf.input, false
+		if f.isData || lf.input.callsStubs {
+			f.inputFile, f.isData = lf.input, false
 		}
 		members = append(members, lf.input.members...)
 	}
@@ -258,7 +258,7 @@ func (s *survey) distinctFiles() ([]*distinctFile, error) {
 		case f == nil:
 			f = &distinctFile{inputFile: member, identity: id}
 			known[id], files = f, append(files, f)
-		case f.isBinary:
+		case f.isData:
 			errs = append(errs, mixedUse(member.path))
 		}
 	}

@@ -64,7 +64,7 @@ func (s survey) words() (words []string) {
 			}
 		}
 		add(f.isNamed, "named")
-		add(f.isBinary, "binary")
+		add(f.isData, "binary")
 		if in := f.input; in != nil {
 			add(in.isOptional, "optional")
 			add(in.isScript, "script")

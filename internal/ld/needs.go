@@ -85,8 +85,8 @@ func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
 	return merged
 }
 
-// add adds an object. scan is what patch.Find found in it. If it is nil, the object may have nothing to do with
-// probes.
+// add adds an object. scan is what patch.Find has found in it, or an empty scan if the object is known to name probes. If scan
+// is nil, add looks for names of probes first.
 func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	if scan == nil {
 		if named, err := obj.NamesContain(probeTexts(o)); err != nil || !named {
@@ -106,7 +106,7 @@ func (p *probeNeeds) add(o patch.Options, obj *input.Object, scan *patch.Scan) e
 	default:
 		p.conflicts = append(p.conflicts, err)
 	}
-	p.addKinds(o, obj, scan)
+	p.addKinds(obj, checked)
 	return p.definitions.AddScan(obj.Object, obj.Machine, scan)
 }
 
@@ -157,16 +157,14 @@ func ltoReferences(files []linkedFile) (names []string) {
 	return names
 }
 
-// addKinds adds the kinds of sites that an object has records of: those of scan, which is converted, unless it
-// is nil, and those of an earlier conversion.
-func (p *probeNeeds) addKinds(o patch.Options, obj *input.Object, scan *patch.Scan) {
-	if scan != nil {
-		for _, ref := range scan.Calls {
-			p.kinds[ref.Stub.Kind] = true
-		}
+// addKinds adds the kinds of sites that an object has records of: those that the scan has found, and those of an
+// earlier conversion, in the layout of the object's target.
+func (p *probeNeeds) addKinds(obj *input.Object, scan *patch.Scan) {
+	for _, ref := range scan.Calls {
+		p.kinds[ref.Stub.Kind] = true
 	}
 	for i := range obj.Sections {
-		if kind, ok := o.Layout.IsRecordSection(&obj.Sections[i]); ok {
+		if kind, ok := scan.Options.Layout.IsRecordSection(&obj.Sections[i]); ok {
 			p.kinds[kind] = true
 		}
 	}

@@ -148,7 +148,7 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		p = generated
 	}
 	r, err := l.runForOutput(p, c, s)
-	for err == nil && r.lacksDefinition {
+	for err == nil && r.mustRunAgain {
 		p.output.removeIfChanged()
 		if p, err = p.nextRun(r); err != nil {
 			return r.status, err
@@ -260,6 +260,13 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		r.supervisor.Go(func() { r.answerDefinitions(o) })
 		return
 	}
+	if at := strings.LastIndex(o.Path, codePath); at >= 0 { // a linker may put a directory before it
+		if code, ok := r.plan.code.inputs[o.Path[at:]]; ok {
+			fd, err := openDescriptor(descriptorPath(code))
+			r.giveDescriptor(o, fd, err)
+			return
+		}
+	}
 	id, ok := supervise.Identify(o.File)
 	if !ok {
 		if err := o.CheckReachable(); err != nil {
@@ -308,7 +315,7 @@ func (r *supervisedRun) convertFound(found *foundFile, path, name string) *serve
 	if f.needs == nil || r.plan.line.relocatable || f.refusal != nil {
 		return f
 	}
-	lacks, err := r.lacksDefinition(found, f)
+	lacks, err := r.needsMoreDefinitions(found, f)
 	if err != nil {
 		f.refusal = refusalOf(err)
 	} else if lacks {
@@ -317,9 +324,9 @@ func (r *supervisedRun) convertFound(found *foundFile, path, name string) *serve
 	return f
 }
 
-// lacksDefinition reports whether a file that the linker has found needs more than the definitions that it has
+// needsMoreDefinitions reports whether a file that the linker has found needs more than the definitions that it has
 // read.
-func (r *supervisedRun) lacksDefinition(found *foundFile, f *servedFile) (bool, error) {
+func (r *supervisedRun) needsMoreDefinitions(found *foundFile, f *servedFile) (bool, error) {
 	definitions := r.state.definitionsSoFar()
 	if !definitions.isRead && r.plan.definitions != "" {
 		return false, nil // they are still to be read
@@ -353,12 +360,12 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 	var fd int
 	var err error
 	switch {
-	case f.refusal != nil && !f.isBinary:
+	case f.refusal != nil && !f.isData:
 		r.stop(o, f.refusal)
 		return
 	case hasCode:
 		fd, err = openDescriptor(descriptorPath(codeFD))
-	case !f.isConverted || f.isBinary:
+	case !f.isConverted || f.isData:
 		o.Continue()
 		return
 	default:

@@ -11,16 +11,16 @@ import (
 // runState is what changes while a linker runs under supervision. Each run has its own, and returns a runResult
 // of it. The opens of the linker, and of what it starts, are answered by several goroutines.
 type runState struct {
-	mu              sync.Mutex // of the rest
-	isStopped       bool
-	lacksDefinition bool   // a file that the linker found after it read the definitions needs others
-	hasConverted    bool   // the linker has read converted bytes
-	foreignScript   string // that it has read, whose TARGET is of another format than ELF, or ""
-	definitions     definitionsRead
-	found           map[supervise.Identity]*foundFile
-	order           []*foundFile // found, in the order of the opens
-	opened          map[*servedFile]bool
-	codeRead        map[*servedFile]bool // files whose generated code the linker has read
+	mu            sync.Mutex // of the rest
+	isStopped     bool
+	mustRunAgain  bool   // a file that the linker found after it read the definitions needs others
+	hasConverted  bool   // the linker has read converted bytes
+	foreignScript string // that it has read, whose TARGET is of another format than ELF, or ""
+	definitions   definitionsRead
+	found         map[supervise.Identity]*foundFile
+	order         []*foundFile // found, in the order of the opens
+	opened        map[*servedFile]bool
+	codeRead      map[*servedFile]bool // files whose generated code the linker has read
 
 	converting sync.WaitGroup // found files that are not ready
 }
@@ -48,9 +48,9 @@ type definitionsRead struct {
 
 // runResult is what a run leaves. The zero result is that before the first run.
 type runResult struct {
-	status          process.Status
-	isStopped       bool // because of a file, or because the linker has to run again
-	lacksDefinition bool // a file of found needs more than the definitions that the linker has read
+	status       process.Status
+	isStopped    bool // because of a file, or because the linker has to run again
+	mustRunAgain bool // a file of found needs more than the definitions that the linker has read
 
 	found         []identifiedFile // files that the look has missed
 	opened        map[*servedFile]bool
@@ -76,7 +76,7 @@ func (s *runState) result(status process.Status) runResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := runResult{
-		status: status, isStopped: s.isStopped, lacksDefinition: s.lacksDefinition,
+		status: status, isStopped: s.isStopped, mustRunAgain: s.mustRunAgain,
 		opened: maps.Clone(s.opened), hasConverted: s.hasConverted, foreignScript: s.foreignScript,
 	}
 	for _, f := range s.order {
@@ -124,7 +124,7 @@ func (s *runState) open(f *servedFile) (runsAgain bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened[f] = true
-	return s.lacksDefinition
+	return s.mustRunAgain
 }
 
 // isFirstReadOfCode reports whether the linker reads the generated code of a file for the first time.
@@ -145,7 +145,7 @@ func (s *runState) scriptOfMixedFormats(f *servedFile) string {
 	if f.hasForeignTarget {
 		s.foreignScript = f.name
 	}
-	s.hasConverted = s.hasConverted || f.isConverted && !f.isBinary
+	s.hasConverted = s.hasConverted || f.isConverted && !f.isData
 	if s.hasConverted {
 		return s.foreignScript
 	}
@@ -175,7 +175,7 @@ func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened b
 		<-f.ready
 		linked = append(linked, f.servedFile)
 	}
-	return withoutBinary(linked)
+	return withoutData(linked)
 }
 
 // filesWhileConverting returns the files that the look has found, and those found by the linker that are ready.
@@ -192,7 +192,7 @@ func (s *runState) filesWhileConverting(files []*servedFile, current *foundFile,
 			linked = append(linked, f.servedFile)
 		}
 	}
-	return withoutBinary(linked)
+	return withoutData(linked)
 }
 
 // recordDefinitions records which probe objects the linker has read definitions of.
@@ -213,5 +213,5 @@ func (s *runState) definitionsSoFar() definitionsRead {
 func (s *runState) recordLackingDefinition() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lacksDefinition = true
+	s.mustRunAgain = true
 }

@@ -36,7 +36,7 @@ func TestScriptOfMixedFormats(t *testing.T) {
 	files := map[string]*servedFile{
 		"script":    served("script", func(f *servedFile) { f.hasForeignTarget = true }),
 		"converted": served("converted", func(f *servedFile) { f.isConverted = true }),
-		"binary":    served("binary", func(f *servedFile) { f.isConverted, f.isBinary = true, true }),
+		"binary":    served("binary", func(f *servedFile) { f.isConverted, f.isData = true, true }),
 		"plain":     served("plain", nil),
 	}
 	for order, want := range map[string]string{
@@ -114,7 +114,7 @@ func TestFind(t *testing.T) {
 // Definitions are of what the linker has read before them: of all files, if it opens them later.
 func TestLinkedBefore(t *testing.T) {
 	a, b := served("a", nil), served("b", nil)
-	binary := served("binary", func(f *servedFile) { f.isBinary = true })
+	binary := served("binary", func(f *servedFile) { f.isData = true })
 	files := []*servedFile{a, binary, b}
 	s := newRunState(runResult{})
 	s.open(b)
@@ -139,7 +139,7 @@ func TestLackingDefinition(t *testing.T) {
 	s.recordLackingDefinition()
 	expect.Equal(t, true, s.open(a))
 	r := s.result(process.Status{})
-	expect.Equal(t, true, r.lacksDefinition)
+	expect.Equal(t, true, r.mustRunAgain)
 	expect.Equal(t, false, newRunState(r).open(a))
 }
 

@@ -59,7 +59,7 @@ func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
 	if !o.hasChanged() {
 		return nil
 	}
-	findings, err := unconvertedSites(o.path, patterns)
+	findings, err := check.UnconvertedFile(o.path, patterns)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("cannot look for unconverted tracepoints in the output: %w", err)
@@ -71,32 +71,11 @@ func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
 	return errors.Join(err, os.Remove(o.path))
 }
 
-// unconvertedSites returns the tracepoints of an output that are not converted.
-func unconvertedSites(out string, names patch.Names) ([]check.Finding, error) {
-	f, err := input.Open(out)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return check.Unconverted(f.Source(), names)
-}
-
-// probesOf returns the probes of findings.
-func probesOf(findings []check.Finding) (probes []string) {
-	for _, f := range findings {
-		if f.Probe != "" {
-			probes = append(probes, f.Probe)
-		}
-	}
-	slices.Sort(probes)
-	return slices.Compact(probes)
-}
-
 // unconvertedError says which probes an output holds unconverted, and which files they are of.
 func unconvertedError(out string, findings []check.Finding, files []string) error {
 	const most = 5
 	what := findings[0].Message
-	if probes := probesOf(findings); len(probes) > 0 {
+	if probes := check.ProbesOf(findings); len(probes) > 0 {
 		what = shortList(probes, most)
 	}
 	if len(files) == 0 {
@@ -117,7 +96,7 @@ func shortList(words []string, most int) string {
 // findings, or intermediate code that mentions them.
 func inputsHolding(findings []check.Finding, inputs []*inputFile, patterns patch.Names) (names []string) {
 	var probes [][]byte
-	for _, probe := range probesOf(findings) {
+	for _, probe := range check.ProbesOf(findings) {
 		probes = append(probes, []byte(probe))
 	}
 	for _, in := range inputs {

@@ -40,7 +40,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	}
 	// What dtrace -G has edited is listed where it is linked.
 	space.Sites = slices.DeleteFunc(space.Sites, sites.HasSource(sites.FromEdit))
-	if len(space.HasRecords)+len(space.Sites)+len(out.Errors) == 0 {
+	if len(space.RecordLayouts)+len(space.Sites)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
 	if err := l.warnOfUnconverted(); err != nil {

@@ -84,8 +84,8 @@ func NewModuleCode(m *image.Module, o Options) *Code {
 // units of the debug information. It has to come before the first address is looked
 // up. Missing debug information, or one that makes no sense, is not an error.
 //
-// Both may come from a separate debug file. It is looked for once, as package
-// debugfile has it: under /usr/lib/debug by its build id, else by the name in
+// Both may come from a separate debug file. It is looked for once, as
+// debuginfo.OpenDebugFile does: under /usr/lib/debug by its build id, else by the name in
 // .gnu_debuglink, beside the file, in .debug there, and under /usr/lib/debug in the
 // file's directory. Functions come from it if the file has no .symtab, and lines if it
 // has no .debug_line.

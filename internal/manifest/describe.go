@@ -69,7 +69,7 @@ func (m *Object) existing(scan *patch.Scan, layouts []linkerset.Layout) error {
 		planned[m.Sites[i].recorded()] = &m.Sites[i]
 	}
 	var anchored map[int]bool
-	if len(space.HasRecords) > 0 {
+	if len(space.RecordLayouts) > 0 {
 		if anchored, err = linkerset.AnchoredSections(scan.Object, scan.Machine); err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func (n *sectionNotes) pad() {
 	n.data = append(n.data, make([]byte, -len(n.data)&(noteAlign-1))...)
 }
 
-// word appends an address, of the class's word size: 0 for the zero Ref.
+// word appends an address, of the class's word size: 0 for the zero SymbolRef.
 func (n *sectionNotes) word(to linkerset.SymbolRef) {
 	at := len(n.data)
 	n.data = append(n.data, make([]byte, n.layout.Word())...)

@@ -87,7 +87,7 @@ func (r *noteReader) section(sec int) error {
 	return nil
 }
 
-// readNote reads the descriptor of a readNote, which is at an offset in its section: three
+// readNote reads the descriptor of a note, which is at an offset in its section: three
 // addresses and three strings.
 func (r *noteReader) readNote(sec int, at uint64, desc []byte) error {
 	word := uint64(r.o.Encoding.Word())

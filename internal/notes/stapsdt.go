@@ -26,7 +26,7 @@ type StapsdtNote struct {
 	Name     string
 	Args     string // operands, separated by spaces
 	Site     linkerset.SymbolRef
-	// Semaphore is what a tracer counts up, the zero Ref for none.
+	// Semaphore is what a tracer counts up, the zero SymbolRef for none.
 	Semaphore linkerset.SymbolRef
 }
 

@@ -53,7 +53,7 @@ type USDTNote struct {
 	Provider  string // with __ for dashes, as Name
 	Name      string
 	Function  string // cut where DTrace has no room for it
-	Arguments int    // how many there are, at most MaxArguments
+	Arguments int    // how many there are, at most MaxUSDTArguments
 	Operands  string // of all of them, separated by spaces
 	Site      linkerset.SymbolRef
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"sdtconvert/internal/dof"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/paths"
-	"sdtconvert/patch"
 )
 
 // System is a system that has probes.
@@ -26,7 +26,7 @@ type system struct {
 	name       string
 	osABI      elf.OSABI
 	relocation dof.Relocation
-	aliases    patch.DOF
+	aliases    dtrace.Aliases
 	function   int    // the longest name of a function that the kernel takes, in bytes with its NUL
 	gnu        bool   // linkers read GNU's notes
 	drti       string // DTrace's own code that registers a program, of 64 bits
@@ -43,9 +43,9 @@ const (
 // an address.
 var systems = [...]system{
 	Linux: {name: "Linux", osABI: elf.ELFOSABI_NONE, macros: []string{"__linux__", "__linux", "__gnu_linux__"}},
-	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: patch.DOF{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o",
+	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: dtrace.Aliases{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o",
 		macros: []string{"__FreeBSD__"}},
-	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: patch.DOF{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o",
+	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: dtrace.Aliases{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o",
 		macros: []string{"__sun", "__sun__", "__SVR4", "__svr4__"}},
 }
 
@@ -60,8 +60,8 @@ func (s System) Relocation() dof.Relocation { return systems[s].relocation }
 // LinksGNU reports whether linkers read GNU's notes.
 func (s System) LinksGNU() bool { return systems[s].gnu }
 
-// Patch returns how objects of the system are converted.
-func (s System) Patch() patch.DOF { return systems[s].aliases }
+// Aliases returns how DTrace's object format refers to functions of objects of the system.
+func (s System) Aliases() dtrace.Aliases { return systems[s].aliases }
 
 // Macros returns those that compilers for the system have and others do not.
 func (s System) Macros() []string { return systems[s].macros }

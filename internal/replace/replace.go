@@ -50,9 +50,8 @@ func (w *Writer) Abandon() {
 	})
 }
 
-// File writes out, made from in, to path with the mode of in. If path is the
-// input itself, its owner is kept too, as far as that is permitted, and its time of
-// modification: ninja compiles an object of another time again. A symbolic
+// File writes out, made from in, to path, with the mode of in and, as far as permitted, its owner. If path is the
+// input itself, its time of modification is kept too: ninja compiles an object of another time again. A symbolic
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {

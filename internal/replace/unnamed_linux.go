@@ -12,7 +12,7 @@ import (
 // bytes. Longer ones can be written out.
 const inMemory = 32 << 20
 
-// createUnnamed creates a file without a name, of about so many bytes. The descriptor that Unnamed
+// createUnnamed creates a file without a name, of about so many bytes. The descriptor that TakeDescriptor
 // gets is another one of the same file.
 func (w *Writer) createUnnamed(path string, size int64) (*os.File, error) {
 	fd, err := openUnnamed(w.TempDir, size)

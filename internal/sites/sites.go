@@ -1,7 +1,7 @@
 // Package sites reads the probe sites of a code space: an object, a linked file, or what a
-// process has loaded of one. Records, notes, DTrace's object format and references to stubs
-// describe sites. Package sites merges them, so that each site is there once, with all that
-// describes it.
+// process has loaded of one. Records, notes, DTrace's object format and the edits of dtrace -G
+// describe sites. Package sites merges them, so that each probe of a site is there once, with all
+// that describes it.
 //
 // Begin with New and Space.Read. Code tells what is at a site, Semaphore which one
 // belongs to it.
@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/dof"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -36,8 +37,8 @@ type Site struct {
 	// Space.Memory.
 	linkerset.Entry
 	Source Source
-	Note   *notes.Note    // nil if no note names the site; of several, the one of the record's probe
-	Edit   *patch.DOFEdit // of FromEdit
+	Note   *notes.Note  // nil if no note names the site; of several, the one of the record's probe
+	Edit   *dtrace.Edit // of FromEdit
 
 	probe *linkerset.Probe // nil for FromRecord
 }
@@ -60,13 +61,11 @@ type Space struct {
 
 	// Read sets the rest.
 
-	Sites      []Site             // sorted by address; at one address records come first, and then notes
-	HasRecords []linkerset.Layout // those of Layouts that have records or faults
-	Notes      []notes.Note
-	DOF        []dof.FunctionProbe // of a linked file
-	Faults     Faults
-
-	relocatable *image.Object // File, if it is an object
+	Sites         []Site             // sorted by address; at one address records come first, and then notes
+	RecordLayouts []linkerset.Layout // those of Layouts that have records or faults
+	Notes         []notes.Note
+	DOF           []dof.FunctionProbe // of a linked file
+	Faults        Faults
 }
 
 // Faults are what could not be read of a space.
@@ -82,10 +81,9 @@ type Faults struct {
 // New makes the space of an object, which file shows at the addresses that it was linked for, and memory where
 // a loader has put it, base bytes above; without a loader, memory is file.
 func New(o *elfreloc.Object, file, memory image.Image, base uint64, opts Options) *Space {
-	relocatable, _ := file.(*image.Object)
 	return &Space{
 		Options: opts, Object: o, File: file, Memory: memory, Base: base,
-		Probes: linkerset.NewProbes(memory, opts.ProbePrefix), relocatable: relocatable,
+		Probes: linkerset.NewProbes(memory, opts.ProbePrefix),
 	}
 }
 
@@ -117,7 +115,7 @@ func (s *Space) readRecords() error {
 			return err
 		}
 		if len(entries)+len(faults) > 0 {
-			s.HasRecords = append(s.HasRecords, layout)
+			s.RecordLayouts = append(s.RecordLayouts, layout)
 		}
 		s.Faults.Records = append(s.Faults.Records, faults...)
 		s.Sites = slices.Grow(s.Sites, len(entries))
@@ -227,7 +225,7 @@ func (s *Space) readDOF() (err error) {
 }
 
 func (s *Space) readEdits() error {
-	edits, marks, err := patch.DOFEdits(s.Object)
+	edits, marks, err := dtrace.Edits(s.Object)
 	if err != nil {
 		return err
 	}

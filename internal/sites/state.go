@@ -97,35 +97,35 @@ func (s *Space) tracepoint(site *Site) Code {
 	return Code{Kind: kind, State: Unknown}
 }
 
-// lookup is Code, with what knows the disabled forms.
+// lookup is Code, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
 func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
 	linked, hasForm := s.linked(site, disabled)
 	if !hasForm {
 		linked = arch.Site{}
 	}
-	armed := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
+	code := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
 	if hasForm {
 		if state := s.optimised(site, text); state != Unknown {
-			return Code{Kind: armed.Kind, State: state, Form: linked}, nil
+			code.State = state
+			return code, nil
 		}
 	}
 	if form, ok := disabled(text, at, site.Kind); ok {
 		state, to, err := s.stateOf(s.Memory, text, site, form)
 		if err == nil && state != Disabled && hasForm && !bytes.Equal(linked.Code, form.Code) {
-			return armed, nil
+			return code, nil // armed
 		}
 		return Code{Kind: arch.Describe(site.Kind, form.Form), State: state, To: to, Form: form}, err
 	}
 	switch live := m.Live(text, at); {
-	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm:
-		return armed, nil
+	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm: // armed
 	case live:
-		armed.State = Live
+		code.State = Live
 	default:
-		armed.State = Unknown
+		code.State = Unknown
 	}
-	return armed, nil
+	return code, nil
 }
 
 // optimised returns the state of a site that a kernel may arm behind its first byte; Unknown for
@@ -291,7 +291,7 @@ func (s *Space) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok boo
 
 // relocation returns the first relocation of so many bytes of code in an object, nil if there is none.
 func (s *Space) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
-	fields, err := s.relocatable.Relocations(at.Section)
+	fields, err := image.Relocations(s.File, at.Section)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (s *Space) relocation(at image.Addr, size uint64) (*elfreloc.Relocation, er
 
 // symbol returns the symbol that a relocation names; of a section, it has no name.
 func (s *Space) symbol(rel *elfreloc.Relocation) (image.Ref, error) {
-	syms, err := s.relocatable.Object().Symbols()
+	syms, err := s.Object.Symbols()
 	if err != nil || rel.Sym == 0 {
 		return image.Ref{Undefined: true}, err
 	}

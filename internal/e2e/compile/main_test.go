@@ -172,6 +172,37 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// A compiler that links sources at once leaves no program with unconverted tracepoints, but for one that it links through the
+// wrapper, or that has none.
+func TestCompileAndLink(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.write("plain.c", "int main(void) { return 0; }\n")
+	b.write("one.c", "#include <sdt.h>\nint main(void) { DTRACE_PROBE(app___one); return 0; }\n")
+	wrapper := filepath.Join(t.TempDir(), "ld")
+	expect.OK(t, os.Symlink(converter, wrapper))
+	include := "-I" + tools.Root("include")
+	for _, output := range []string{"program", "a.out"} {
+		args := []string{"cc", "--", "gcc", include, "one.c", "-o", output}
+		if output == "a.out" {
+			args = args[:len(args)-2]
+		}
+		out, err := b.Try(converter, args...)
+		if err == nil || !strings.Contains(out, output+": compiled and linked at once") || b.exists(output) {
+			t.Errorf("%s: %v, %s", output, err, out)
+		}
+	}
+	b.write("program", "old\n")
+	b.must(converter, "cc", "--", "gcc", include, "-fsyntax-only", "one.c", "-o", "program")
+	expect.Equal(t, "old\n", b.read("program"))
+	b.must(converter, "cc", "--", "gcc", include, "plain.c", "-o", "program")
+	b.must(converter, "cc", "--", "gcc", include, "-B"+filepath.Dir(wrapper), "one.c", "-o", "program")
+	expect.Contains(t, b.must(converter, "list", "program"), "one")
+	b.must(converter, "cc", "--", "gcc", include, "-c", "one.c")
+	b.must(converter, "cc", "--", "gcc", "one.o", "-o", "program", "-Wl,--unresolved-symbols=ignore-all")
+}
+
 // Versions of compilers and compilers for other machines, and a compiler in the current
 // directory.
 func TestCompilers(t *testing.T) {

@@ -130,47 +130,6 @@ func listing(probes []probe, providers ...string) []string {
 	return lines
 }
 
-// calls returns what the stubs of the twin print.
-func calls(probes []probe) []string {
-	var lines []string
-	for _, p := range probes {
-		for _, c := range p.calls {
-			lines = append(lines, strings.TrimSpace("call "+p.id+" "+c))
-		}
-		for range p.tests {
-			lines = append(lines, "test "+p.id)
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// stubs returns the source of the twin's stubs. Those of probes that are never called
-// are needed too.
-func stubs(probes []probe) string {
-	var s strings.Builder
-	s.WriteString("#include <stdio.h>\ntypedef long word;\n" +
-		"static void show(word w) { printf(w < 0 ? \" -%lx\" : \" %lx\", w < 0 ? -w : w); }\n")
-	for _, p := range append(probes, probe{id: "dead___code"}) {
-		n := 0
-		if len(p.calls) > 0 {
-			n = len(strings.Fields(p.calls[0]))
-		}
-		var params, shows []string
-		for i := range n {
-			params = append(params, fmt.Sprint("word a", i))
-			shows = append(shows, fmt.Sprintf("show(a%d);", i))
-		}
-		if n == 0 {
-			params = []string{"void"}
-		}
-		fmt.Fprintf(&s, "void __dtrace_probe_%s(%s) { printf(\"call %s\"); %s puts(\"\"); }\n",
-			p.id, strings.Join(params, ", "), p.id, strings.Join(shows, " "))
-		fmt.Fprintf(&s, "int __dtrace_isenabled_%s(void) { puts(\"test %s\"); return 1; }\n", p.id, p.id)
-	}
-	return s.String()
-}
-
 // What testdata/semaphores.c prints: a number in the semaphore, and how many tests of
 // C and of C++ are true.
 const raised = "0 0 0\n1 1 5\n256 1 5\n65535 1 5\n0 0 0\nevaluated 6\nwaited\n"

@@ -358,3 +358,53 @@ func TestHeaderLTO(t *testing.T) {
 		})
 	}
 }
+
+// What lld extracts for bitcode stays in the program when optimisation has removed the reference: members of archives and
+// files between --start-lib and --end-lib, with their probes, constructors, and strong definitions of weak functions. Members
+// of bitcode without probes are generated once. The oracle is a link without conversion.
+func TestExtractedForBitcode(t *testing.T) {
+	const program = "#include <stdio.h>\n#include <sdt.h>\nint verbose(void), extra(int), policy(void), times(int);\n" +
+		"int main(int c, char **v) { (void)v; DTRACE_PROBE(app___main); if (verbose()) extra(c); printf(\"%d %d\\n\", policy(), times(c)); return 0; }\n"
+	sources := map[string]string{
+		"program": program,
+		"verbose": "int verbose(void) { return 0; }\n",
+		"times":   "int times(int n) { return 3 * n; }\n",
+		"policy":  "__attribute__((weak)) int mode(void) { return 1; }\nint policy(void) { return mode(); }\n",
+		"extra": "#include <stdio.h>\n#include <sdt.h>\nint mode(void) { return 2; }\nint extra(int n) { DTRACE_PROBE(app___extra); return n + 1; }\n" +
+			"__attribute__((constructor)) static void start(void) { DTRACE_PROBE(app___start); puts(\"start\"); }\n",
+	}
+	for _, c := range []struct{ clang, lld string }{{toolchains.OldClang.Name, "old-lld"}, {toolchains.Clang.Name, "lld"}} {
+		for _, mode := range []string{"-flto", "-flto=thin"} {
+			t.Run(c.clang+mode, func(t *testing.T) {
+				l, clang := toolchains.AMD64.Linker(c.lld), c.clang
+				tools.Need(t, clang, "ar", l.Path)
+				enter(t, l.Path)
+				for name, text := range sources {
+					disk.Write(t, name+".c", []byte(text))
+					tools.Must(t, clang, "-O2", "-I"+tools.Root("include"), mode, "-c", name+".c")
+				}
+				tools.Must(t, clang, "-O2", "-I"+tools.Root("include"), "-c", "policy.c")
+				tools.Must(t, clang, "-O2", "-I"+tools.Root("include"), "-c", "extra.c", "-o", "native.o")
+				tools.Must(t, "ar", "rcS", "libnative.a", "native.o")
+				tools.Must(t, "ar", "rcS", "libtimes.a", "times.o")
+				for _, inputs := range []string{
+					"program.o verbose.o policy.o times.o libnative.a",
+					"libtimes.a libnative.a program.o verbose.o policy.o",
+					"program.o verbose.o policy.o libtimes.a -Wl,--start-lib native.o -Wl,--end-lib",
+					"program.o verbose.o policy.o times.o -Wl,--start-lib extra.o -Wl,--end-lib",
+					"-Wl,--start-lib extra.o times.o -Wl,--end-lib program.o verbose.o policy.o",
+				} {
+					link := append([]string{"--ld-path=" + wrappers + "/ld.lld", "-O2", mode, "-o", "linked"}, strings.Fields(inputs)...)
+					tools.Must(t, "env", append([]string{"SDTCONVERT=off", clang}, link...)...)
+					want := tools.Must(t, "./linked")
+					tools.Must(t, clang, link...)
+					expect.Equal(t, want, tools.Must(t, "./linked"), "%s", inputs)
+					listed := tools.Must(t, converter, "list", "--names", "linked")
+					for _, probe := range []string{":main\n", ":start\n"} {
+						expect.Contains(t, listed, probe)
+					}
+				}
+			})
+		}
+	}
+}

@@ -3,7 +3,7 @@ package output
 // Sites of providers' probes are collected from the objects of a link, as
 // DTrace's object format knows them.
 //
-// A stub's name, one of patch.DTraceNames, tells its probe.
+// A stub's name, one of dtrace.Names, tells its probe.
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/dof"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/provider"
 	"sdtconvert/patch"
@@ -21,8 +22,8 @@ import (
 
 // prefixes of stubs, by kind: DTrace's first.
 var prefixes = [arch.Kinds][]string{
-	arch.Probe:   patch.DTraceNames().Prefixes,
-	arch.Enabled: patch.DTraceNames().EnabledPrefixes,
+	arch.Probe:   dtrace.Names().Prefixes,
+	arch.Enabled: dtrace.Names().EnabledPrefixes,
 }
 
 // separator is what stands between the names of a provider and of a probe.
@@ -31,6 +32,7 @@ const separator = "___"
 // ProbeSites are the sites of the probes of some providers.
 type ProbeSites struct {
 	providers []*provider.Provider
+	aliases   dtrace.Aliases
 	options   patch.Options
 	functions map[*provider.Probe][]*function
 	known     map[functionKey]*function // these, without their names
@@ -51,12 +53,8 @@ type functionKey struct {
 }
 
 // NewProbeSites makes an empty set, for objects that are converted so.
-func NewProbeSites(providers []*provider.Provider, d patch.DOF) *ProbeSites {
-	s := &ProbeSites{providers: providers, functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
-	s.options = patch.Options{}.Complete()
-	s.options.NoRecords = true
-	s.options.DOF = &d
-	s.options.Names = patch.DTraceNames()
+func NewProbeSites(providers []*provider.Provider, aliases dtrace.Aliases) *ProbeSites {
+	s := &ProbeSites{providers: providers, aliases: aliases, options: aliases.Options(), functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
 	// A provider may be called isenabled_x. The longest prefix of a name counts.
 	for _, p := range providers {
 		s.options.Names.Prefixes = append(s.options.Names.Prefixes, prefixes[arch.Probe][0]+p.Name+separator)
@@ -99,7 +97,7 @@ func (s *ProbeSites) add(o *elfreloc.Object) error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	found, err := plan.DOFSites()
+	found, err := s.aliases.Sites(plan)
 	if err != nil {
 		return err
 	}
@@ -137,7 +135,7 @@ func (s *ProbeSites) unknown(plan *patch.Plan, ref *patch.Reference) error {
 }
 
 // merge adds the sites of an object.
-func (s *ProbeSites) merge(object string, found []patch.DOFSite) error {
+func (s *ProbeSites) merge(object string, found []dtrace.Site) error {
 	byProbe := map[*provider.Probe][]*function{}
 	byKey := map[functionKey]*function{}
 	for i := range found {

@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/dof"
+	"sdtconvert/internal/dtrace"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
-	"sdtconvert/patch"
 )
 
 func probes(name string, names ...string) *provider.Provider {
@@ -80,7 +80,7 @@ func TestSiteNames(t *testing.T) {
 		{[]*provider.Provider{probes("p", "_x"), probes("p_", "x")}, []string{"__dtrace_p____x"}, []string{"p:_x a+"}},
 		{[]*provider.Provider{probes("p_", "x"), probes("q")}, []string{"__dtrace_p____x", "f:__dtrace_p____x", "other"}, []string{"p_:x a+ f+"}},
 	} {
-		s := NewProbeSites(c.providers, patch.DOF{})
+		s := NewProbeSites(c.providers, dtrace.Aliases{})
 		if err := s.Add(object(t, c.stubs...)); err != nil {
 			t.Errorf("%q: %v", c.stubs, err)
 			continue
@@ -90,7 +90,7 @@ func TestSiteNames(t *testing.T) {
 }
 
 func TestUnknownProbes(t *testing.T) {
-	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, dtrace.Aliases{})
 	for _, stub := range []string{"__dtrace_p___y", "__dtrace_q___x", "__dtraceenabled_p__x", "__dtrace_x"} {
 		want := `: .text+0x1: in a+0x1: no provider file has a probe of "` + stub + `"; give the file that declares it with another -s`
 		if err := s.Add(object(t, stub)); err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -105,7 +105,7 @@ func TestUnknownProbes(t *testing.T) {
 // A weak function of several objects is told of once, and not at all where its sites are
 // here or there.
 func TestWeakFunctions(t *testing.T) {
-	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, dtrace.Aliases{})
 	one, two, other := object(t, "weak:__dtrace_p___x"), object(t, "weak:__dtrace_p___x"), object(t, "weakfar:__dtrace_p___x")
 	for _, path := range []string{one, two} {
 		expect.OK(t, s.Add(path))
@@ -120,7 +120,7 @@ func TestWeakFunctions(t *testing.T) {
 // Names of functions are cut to what a kernel has room for, those of symbols are not.
 func TestLongNames(t *testing.T) {
 	name := "f" + strings.Repeat("x", 200)
-	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, patch.DOF{})
+	s := NewProbeSites([]*provider.Provider{probes("p", "x")}, dtrace.Aliases{})
 	expect.OK(t, s.Add(object(t, name+":__dtrace_p___x")))
 	f := s.Providers(128)[0].Probes[0].Functions[0]
 	if diff := cmp.Diff(dof.Function{Name: name[:127], Symbol: f.Symbol, Offsets: []uint32{0}}, f); diff != "" || !strings.HasSuffix(f.Symbol, name) {

@@ -9,6 +9,9 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
 
@@ -30,4 +33,24 @@ func Object(t testing.TB, data []byte) ([]byte, bool) {
 		t.Fatal(err)
 	}
 	return out, err == nil
+}
+
+// Bytes converts an object in memory. It returns nil for one that stays as it is.
+func Bytes(t testing.TB, data []byte, opts patch.Options) ([]byte, error) {
+	t.Helper()
+	out, err := patch.Convert(objects.Open(t, data), opts)
+	if err != nil || out == nil {
+		return nil, err
+	}
+	return expect.Value(objects.Assemble(out, data))(t), nil
+}
+
+// Assemble returns the object of an assembler's text for amd64.
+func Assemble(t testing.TB, text string) []byte {
+	t.Helper()
+	tools.Need(t, "as")
+	source := filepath.Join(t.TempDir(), "a.s")
+	disk.Write(t, source, text)
+	tools.Must(t, "as", "--64", "-o", source+".o", source)
+	return disk.Read(t, source+".o")
 }

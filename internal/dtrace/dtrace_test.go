@@ -1,4 +1,4 @@
-package patch_test
+package dtrace_test
 
 import (
 	"bytes"
@@ -12,26 +12,30 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/dtrace"
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
 
+var aliases = dtrace.Aliases{Visibility: byte(elf.STV_HIDDEN)}
+
 func forDOF() patch.Options {
-	o := defaults()
-	o.NoRecords, o.DOF = true, &patch.DOF{Visibility: byte(elf.STV_HIDDEN)}
+	o := aliases.Options()
+	o.Names = patch.DefaultNames()
 	return o
 }
 
 // told returns what DOF is told of an object, without the stubs' symbols.
-func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
+func told(t *testing.T, data []byte) (sites []dtrace.Site) {
 	t.Helper()
 	plan, err := patch.Examine(objects.Open(t, data), forDOF())
 	if err != nil || len(plan.Refused) > 0 {
 		t.Fatal(err, plan.Errors())
 	}
-	sites = expect.Value(plan.DOFSites())(t)
+	sites = expect.Value(aliases.Sites(plan))(t)
 	for i := range sites {
 		sites[i].Stub = &patch.Stub{Name: sites[i].Stub.Name, Kind: sites[i].Stub.Kind}
 	}
@@ -40,12 +44,12 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 
 // An object that was converted for DOF has the same sites again, and stays as it is.
 func TestDOFIsFoundAgain(t *testing.T) {
-	converted := map[string]int{}
+	counts := map[string]int{}
 	for _, file := range objects.ELF(t, "calls.") {
 		name, data := file.Name, file.Data
 		o := objects.Open(t, data)
 		m, ok := machines.Lookup(o.ABI()).(arch.DOFMachine)
-		out, err := convertBytes(t, data, forDOF())
+		out, err := converted.Bytes(t, data, forDOF())
 		if !ok {
 			if err == nil || !strings.Contains(err.Error(), "DTrace has no form of them for") && !strings.Contains(err.Error(), "is not supported") {
 				t.Errorf("%s: %v", name, err)
@@ -59,27 +63,27 @@ func TestDOFIsFoundAgain(t *testing.T) {
 			continue
 		}
 		before := told(t, data)
-		if diff := cmp.Diff(before, told(t, out), cmpopts.IgnoreUnexported(patch.DOFSite{})); diff != "" || len(before) == 0 {
+		if diff := cmp.Diff(before, told(t, out), cmpopts.IgnoreUnexported(dtrace.Site{})); diff != "" || len(before) == 0 {
 			t.Errorf("%s: %d sites, %s", name, len(before), diff)
 		}
-		if again, err := convertBytes(t, out, forDOF()); again != nil || err != nil {
+		if again, err := converted.Bytes(t, out, forDOF()); again != nil || err != nil {
 			t.Errorf("%s: converted twice: %v, %v", name, again != nil, err)
 		}
-		converted[m.Traits().Name]++
+		counts[m.Traits().Name]++
 		checkAliases(t, name, out, before)
 		checkEdits(t, name, out, before)
 	}
-	t.Log(converted)
-	if converted["amd64"] == 0 || converted["arm64"] == 0 {
-		t.Errorf("objects were converted: %v", converted)
+	t.Log(counts)
+	if counts["amd64"] == 0 || counts["arm64"] == 0 {
+		t.Errorf("objects were converted: %v", counts)
 	}
 }
 
 // checkEdits compares the sites that are found as edited with those that DOF is told of, and
 // a conversion that is not for DOF leaves them alone.
-func checkEdits(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
+func checkEdits(t *testing.T, name string, data []byte, sites []dtrace.Site) {
 	t.Helper()
-	edits, marks, err := patch.DOFEdits(objects.Open(t, data))
+	edits, marks, err := dtrace.Edits(objects.Open(t, data))
 	if err != nil || len(marks) > 0 {
 		t.Errorf("%s: %d marks of no site, %v", name, len(marks), err)
 	}
@@ -103,13 +107,13 @@ func checkEdits(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
 			t.Errorf("%s: %s is not found as edited", name, key)
 		}
 	}
-	if out, err := convertBytes(t, data, defaults()); out != nil || err != nil {
+	if out, err := converted.Bytes(t, data, patch.Options{FixedLayout: true}); out != nil || err != nil {
 		t.Errorf("%s: a conversion changes it: %v, %v", name, out != nil, err)
 	}
 }
 
 // checkAliases compares the aliases with the functions that they stand for.
-func checkAliases(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
+func checkAliases(t *testing.T, name string, data []byte, sites []dtrace.Site) {
 	t.Helper()
 	f := disk.ELF(t, data)
 	syms := expect.Value(f.Symbols())(t)
@@ -138,8 +142,8 @@ func TestDOFAliases(t *testing.T) {
 		return "\t.text\n\t" + bind + " f\n\t.type f,@function\nf:\n\tcall __dtrace_probe_p___n\n" + body + "\tret\n\t.size f,.-f\n"
 	}
 	alias := func(source string) (string, elf.SymBind) {
-		data := assemble(t, source)
-		out := expect.Value(convertBytes(t, data, forDOF()))(t)
+		data := converted.Assemble(t, source)
+		out := expect.Value(converted.Bytes(t, data, forDOF()))(t)
 		f := disk.ELF(t, out)
 		syms, _ := f.Symbols()
 		for _, s := range syms {
@@ -166,8 +170,8 @@ func TestDOFRefusals(t *testing.T) {
 		`a mark of code that is not a site of an earlier dtrace -G; compile it again`:                                                     "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
 		`a call that is not a direct call or jump, which dtrace -G has no form for; compile without -mcmodel=large, and without -fno-plt`: "\t.text\n\t.globl f\nf:\n\tmovabs $__dtrace_probe_p___n, %rax\n\tcall *%rax\n\tret\n",
 	} {
-		data := assemble(t, source)
-		if out, err := convertBytes(t, data, forDOF()); out != nil || err == nil || !strings.HasSuffix(err.Error(), want) {
+		data := converted.Assemble(t, source)
+		if out, err := converted.Bytes(t, data, forDOF()); out != nil || err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -191,7 +195,7 @@ func FuzzDOF(f *testing.F) {
 		if err != nil || len(plan.Refused) > 0 {
 			return
 		}
-		before, err := plan.DOFSites()
+		before, err := aliases.Sites(plan)
 		if err != nil {
 			return
 		}
@@ -199,19 +203,19 @@ func FuzzDOF(f *testing.F) {
 		if err != nil || out == nil {
 			return
 		}
-		converted, err := objects.Assemble(out, data)
+		data, err = objects.Assemble(out, data)
 		if err != nil {
 			return // the file is not what its headers say
 		}
-		again := objects.Open(t, converted)
-		if edits, marks, err := patch.DOFEdits(again); err == nil && len(marks) == 0 && len(edits) < len(before) {
+		again := objects.Open(t, data)
+		if edits, marks, err := dtrace.Edits(again); err == nil && len(marks) == 0 && len(edits) < len(before) {
 			t.Fatalf("%d sites are found as edited, of %d", len(edits), len(before))
 		}
 		plan, err = patch.Examine(again, forDOF())
 		if err != nil || len(plan.Refused) > 0 {
 			t.Fatal(err, plan.Errors())
 		}
-		after, err := plan.DOFSites()
+		after, err := aliases.Sites(plan)
 		if err != nil || len(after) != len(before) {
 			t.Fatalf("%d sites, and %d before, %v", len(after), len(before), err)
 		}
