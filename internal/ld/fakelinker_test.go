@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func takeStep(words []string) {
 		select {}
 	case "generate": // if the link is for code alone, writes copies of files as that code
 		for _, arg := range os.Args[1:] {
-			if prefix, ok := strings.CutPrefix(arg, "--lto-obj-path="); ok {
+			if prefix, ok := strings.CutPrefix(arg, "--lto-obj-path="); ok && slices.Contains(os.Args, "--lto-partitions=1") {
 				generateCode(prefix, words[1:])
 				syscall.Exit(0)
 			}

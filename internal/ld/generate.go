@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +34,83 @@ type generatedCode struct {
 	descriptors map[*servedFile]int
 	inputs      map[string]int // descriptors of objects that a script names, by path
 	empty       int            // descriptor of an object without contents, for a file whose code has another place
+	extracted   []string       // native files that the link proper has to extract, sorted; as lld calls them
+}
+
+// codeReport has what lld does with archives and bitcode in the link proper. Resolution there differs from that of a
+// link of bitcode in rare cases, and a program that is another one is worse than none.
+type codeReport struct {
+	stdout      io.Writer    // of the link
+	extractions bytes.Buffer // what --why-extract prints, from its head on
+	code        codeFiles    // that lld writes, if it generates code again
+}
+
+// newCodeReport returns an empty report, and has the linker write to it.
+func newCodeReport(cmd *exec.Cmd) *codeReport {
+	report := &codeReport{stdout: cmd.Stdout, code: codeFiles{descriptors: map[string]int{}}}
+	cmd.Stdout = report
+	cmd.Args = append(cmd.Args, "--why-extract=-", "--no-demangle", "--lto-obj-path="+codePath)
+	return report
+}
+
+// Write passes on what the linker prints, up to the head of the extractions. lld prints these at once.
+func (r *codeReport) Write(b []byte) (int, error) {
+	own := b
+	if r.extractions.Len() == 0 {
+		at := bytes.Index(b, []byte(extractionHead))
+		if at < 0 {
+			return r.stdout.Write(b)
+		}
+		if _, err := r.stdout.Write(b[:at]); err != nil {
+			return 0, err
+		}
+		own = b[at:]
+	}
+	for line := range bytes.Lines(own) {
+		if bytes.Count(line, []byte{'\t'}) != 2 {
+			if _, err := r.stdout.Write(line); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		r.extractions.Write(line)
+	}
+	return len(b), nil
+}
+
+// check fails if lld has generated code again, or has extracted other files than it has for the bitcode.
+func (r *codeReport) check(want []string) error {
+	const cure = "; compile what has probes, or the libraries, with -fno-lto"
+	for _, fd := range r.code.descriptors { // some are of looks whether the file can be written
+		if hasContents(descriptorPath(fd)) {
+			return errors.New("bitcode of archives would be in the output twice" + cure)
+		}
+	}
+	got, err := nativeFiles(parseExtractions(r.extractions.String()))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(want, got) {
+		if slices.Contains(want, name) != slices.Contains(got, name) {
+			return fmt.Errorf("%s would be linked or left out other than with the bitcode%s", name, cure)
+		}
+	}
+	return nil
+}
+
+// nativeFiles returns the extracted files that lld has generated no code of.
+func nativeFiles(extractions []extraction) (names []string, err error) {
+	for _, x := range extractions {
+		generated, err := x.isGenerated()
+		if err != nil {
+			return nil, err
+		}
+		if !generated {
+			names = append(names, x.file)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // needsGeneratedCode reports whether lld has to generate code first.
@@ -109,10 +189,13 @@ type extraction struct {
 	symbol string // that was undefined
 }
 
+// extractionHead begins what --why-extract prints.
+const extractionHead = "reference\textracted\tsymbol\n"
+
 // parseExtractions reads what --why-extract prints: a line of a head, and then reference, file and symbol with tabs between.
 func parseExtractions(text string) (extractions []extraction) {
 	for line := range strings.Lines(text) {
-		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(fields) == 3 && fields[0] != "reference" {
+		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(fields) == 3 && line != extractionHead {
 			extractions = append(extractions, extraction{fields[1], fields[2]})
 		}
 	}
@@ -208,6 +291,9 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 		return p, err
 	}
 	places, others := p.placesOfCode(extractions)
+	if len(objects) == 0 && len(others) > 0 && len(places) == 0 {
+		return p, nil // nothing refers to the bitcode
+	}
 	if len(objects) == 0 {
 		return p, fmt.Errorf("%s: generates no object for link-time optimisation of %s; compile what has probes with -fno-lto",
 			l.linker.path, message.Plural(len(places)+len(others), "file"))
@@ -221,7 +307,13 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 			fds[i] = f.descriptor
 		}
 	}
+	if len(places) == 0 {
+		places, others = others, nil
+	}
 	if p.code, err = placeCode(c, fds, places, others); err != nil {
+		return p, err
+	}
+	if p.code.extracted, err = nativeFiles(extractions); err != nil {
 		return p, err
 	}
 	p.conversion.files = slices.Concat(p.conversion.files, converted.files)
@@ -262,7 +354,7 @@ func placeCode(c *fileConverter, fds []int, places, others []*servedFile) (gener
 		return generatedCode{}, err
 	}
 	c.closeLater(empty)
-	code := generatedCode{map[*servedFile]int{}, map[string]int{}, empty}
+	code := generatedCode{descriptors: map[*servedFile]int{}, inputs: map[string]int{}, empty: empty}
 	if last := len(places) - 1; len(fds) > len(places) {
 		script := &bytes.Buffer{}
 		for i, fd := range fds[last:] {
@@ -287,7 +379,7 @@ func placeCode(c *fileConverter, fds []int, places, others []*servedFile) (gener
 }
 
 // placesOfCode returns the files that lld generates code of: those that it links wherever they are, and the others, which it links if
-// something refers to them, and may leave out once that is optimised away. If there are only others, they are the places.
+// something refers to them, and may leave out once that is optimised away.
 func (p runPlan) placesOfCode(extractions []extraction) (places, others []*servedFile) {
 	lazy := map[*servedFile]bool{}
 	for _, x := range extractions {
@@ -303,9 +395,6 @@ func (p runPlan) placesOfCode(extractions []extraction) (places, others []*serve
 		default:
 			places = append(places, f)
 		}
-	}
-	if len(places) == 0 {
-		return others, nil
 	}
 	return places, others
 }

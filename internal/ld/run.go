@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,6 +147,10 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 			return r.status, cmp.Or(err, stopError(r))
 		}
 		p = generated
+		s.Close()
+		if s, err = supervise.New(supervise.Options{Writes: true}); err != nil {
+			return process.Status{}, err
+		}
 	}
 	r, err := l.runForOutput(p, c, s)
 	for err == nil && r.mustRunAgain {
@@ -153,7 +158,7 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		if p, err = p.nextRun(r); err != nil {
 			return r.status, err
 		}
-		if s, err = supervise.New(supervise.Options{}); err != nil {
+		if s, err = supervise.New(supervise.Options{Writes: p.code.descriptors != nil}); err != nil {
 			return process.Status{}, err
 		}
 		if r, err = l.runForOutput(p, c, s); err != nil {
@@ -177,7 +182,21 @@ func stopError(r runResult) error {
 
 // runForOutput runs the linker for its output.
 func (l *link) runForOutput(p runPlan, c *fileConverter, s *supervise.Supervisor) (runResult, error) {
-	return l.superviseCommand(p, c, s, l.command(p.arguments(l.args, l.linker.isGNU())), nil)
+	cmd := l.command(p.arguments(l.args, l.linker.isGNU()))
+	if p.code.descriptors == nil {
+		return l.superviseCommand(p, c, s, cmd, nil)
+	}
+	report := newCodeReport(cmd)
+	r, err := l.superviseCommand(p, c, s, cmd, &report.code)
+	c.closeLater(slices.Collect(maps.Values(report.code.descriptors))...)
+	if err != nil || r.status != (process.Status{}) || r.isStopped || r.mustRunAgain {
+		return r, err
+	}
+	if err := report.check(p.code.extracted); err != nil {
+		p.output.removeIfChanged()
+		return r, fmt.Errorf("%s: %w", p.output.path, err)
+	}
+	return r, nil
 }
 
 // superviseCommand runs a command of the linker, and ends its supervision. code gets the files that lld writes,

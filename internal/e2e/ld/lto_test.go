@@ -408,3 +408,46 @@ func TestExtractedForBitcode(t *testing.T) {
 		}
 	}
 }
+
+// A link in which generated code would be in the output twice, or whose archives would be extracted otherwise than for the
+// bitcode, ends with an error and without an output. Bitcode that nothing refers to is left out.
+func TestBitcodeThatWouldBeLinkedOtherwise(t *testing.T) {
+	sources := map[string]string{
+		"main":     "#include <sdt.h>\nint main(void) { DTRACE_PROBE(app___main); return 0; }\n",
+		"register": "#include <stdio.h>\n__attribute__((constructor)) static void start(void) { puts(\"registered\"); }\n",
+		"native":   "int weak(int);\nint main(void) { return weak(0); }\n",
+		"weak":     "#include <sdt.h>\nint strong(int), hook(int) __attribute__((weak));\nint weak(int n) { DTRACE_PROBE1(app___weak, int, n); strong(n); return hook ? hook(n) : 1; }\n",
+		"strong":   "int hook(int);\nint strong(int n) { return hook(n) + 1; }\n",
+		"hook":     "int hook(int n) { return n; }\n",
+		"unused":   "#include <sdt.h>\nint unused(void) { DTRACE_PROBE(app___unused); return 0; }\n",
+		"plain":    "int main(void) { return 0; }\n",
+	}
+	for _, c := range []struct{ clang, lld string }{{toolchains.OldClang.Name, "old-lld"}, {toolchains.Clang.Name, "lld"}} {
+		l, clang := toolchains.AMD64.Linker(c.lld), c.clang
+		tools.Need(t, clang, "ar", l.Path)
+		enter(t, l.Path)
+		for name, text := range sources {
+			disk.Write(t, name+".c", []byte(text))
+			args := []string{"-O2", "-I" + tools.Root("include"), "-c", name + ".c"}
+			if !slices.Contains([]string{"native", "hook", "plain"}, name) {
+				args = append(args, "-flto")
+			}
+			tools.Must(t, clang, args...)
+		}
+		tools.Must(t, "ar", "rcS", "libregister.a", "register.o")
+		tools.Must(t, "ar", "rcs", "libhook.a", "hook.o")
+		for inputs, want := range map[string]string{
+			"main.o -Wl,--whole-archive libregister.a -Wl,--no-whole-archive": "in the output twice",
+			"-no-pie native.o weak.o strong.o libhook.a":                      "libhook.a(hook.o) would be linked or left out",
+			"native.o strong.o weak.o libhook.a":                              "",
+			"plain.o -Wl,--start-lib unused.o -Wl,--end-lib":                  "",
+		} {
+			out, err := tools.Try(clang, append([]string{"--ld-path=" + wrappers + "/ld.lld", "-O2", "-o", "linked"}, strings.Fields(inputs)...)...)
+			_, missing := os.Stat("linked")
+			if (err != nil) != (want != "") || (missing != nil) != (want != "") || !strings.Contains(out, want) {
+				t.Errorf("%s, %s: %v, %v, %s", clang, inputs, err, missing, out)
+			}
+			os.Remove("linked")
+		}
+	}
+}
