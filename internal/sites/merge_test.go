@@ -40,9 +40,9 @@ ret
 .size main, . - main
 record sdt_app___a
 record sdt_app___b
+note second, c, "4@%eax"
 note first, b, "4@%esi"
 note first, a, "4@%edi"
-note second, c, "4@%eax"
 note second, c, "4@%ebx"
 note second, d, "4@%ecx"
 .section .data.probes, "aw", %progbits

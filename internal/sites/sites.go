@@ -146,11 +146,11 @@ func (s *Space) addNotes() error {
 	if len(s.Notes) == 0 {
 		return nil
 	}
-	records := s.Sites
-	recorded := make(map[image.Addr]int, len(records)) // the first record of each address
-	for i := len(records) - 1; i >= 0; i-- {
-		recorded[records[i].Site] = i
+	recorded := make(map[image.Addr]int, len(s.Sites)) // the first record of each address
+	for i := len(s.Sites) - 1; i >= 0; i-- {
+		recorded[s.Sites[i].Site] = i
 	}
+	var others []Site
 	seen := map[noteKey]bool{}
 	for i := range s.Notes {
 		n := &s.Notes[i]
@@ -160,17 +160,18 @@ func (s *Space) addNotes() error {
 		at := n.Site.Addr.Add(s.Base)
 		key := noteKey{at, n.Provider, n.Name}
 		if first, ok := recorded[at]; ok {
-			if err := s.addNote(records[first:], n); err != nil {
+			if err := s.addNote(s.Sites[first:], n); err != nil {
 				return err
 			}
 		} else if !seen[key] && s.File.Executable(n.Site.Addr) {
 			seen[key] = true
-			s.Sites = append(s.Sites, Site{
+			others = append(others, Site{
 				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, Source: FromNote, Note: n,
 				probe: &linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)},
 			})
 		}
 	}
+	s.Sites = append(s.Sites, others...)
 	return nil
 }
 
