@@ -49,7 +49,7 @@ type codeReport struct {
 func newCodeReport(cmd *exec.Cmd) *codeReport {
 	report := &codeReport{stdout: cmd.Stdout, code: codeFiles{descriptors: map[string]int{}}}
 	cmd.Stdout = report
-	cmd.Args = append(cmd.Args, "--why-extract=-", "--no-demangle", "--lto-obj-path="+codePath)
+	cmd.Args = append(cmd.Args, "--why-extract=-", "--lto-obj-path="+codePath)
 	return report
 }
 
