@@ -52,7 +52,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s: %s:%s, of %s\n", im.Place(e.Site), probe.Provider, probe.Name, im.Place(e.Record))
+		fmt.Printf("%s: %s:%s, of %s\n", im.Place(e.Address), probe.Provider, probe.Name, im.Place(e.Record))
 	}
 	// Output:
 	// .text+0x3: small:call, of sdt_isenabled_rel+0x0

@@ -11,11 +11,11 @@ import (
 
 // Entry is a record as an image holds it.
 type Entry struct {
-	Layout Layout
-	Kind   arch.Kind
-	Record image.Addr // of the record itself
-	Probe  image.Ref  // the probe object; which probe that is, Probes tells
-	Site   image.Addr // in code: of the instruction that is executed when the probe is reached
+	Layout  Layout
+	Kind    arch.Kind
+	Record  image.Addr // of the record itself
+	Probe   image.Ref  // the probe object; which probe that is, Probes tells
+	Address image.Addr // in code: of the instruction that is executed when the probe is reached
 }
 
 // Fault is an error of a record: it leads to no site, or cannot be followed. What is
@@ -114,7 +114,7 @@ func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
 			if !im.Executable(ref.Addr) {
 				return recordError(im, e.Record, "a record of a site that is not in code, at %s", im.Place(ref.Addr))
 			}
-			e.Site = ref.Addr
+			e.Address = ref.Addr
 		case ToStructure:
 			if ref.Null() || ref.Undefined {
 				return recordError(im, e.Record, "a pointer to no record")
@@ -132,5 +132,5 @@ func recordError(im image.Image, at image.Addr, format string, args ...any) erro
 
 // Sort orders entries by their sites, stably.
 func Sort(entries []Entry) {
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Site.Compare(b.Site) })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Address.Compare(b.Address) })
 }

@@ -66,7 +66,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			linkerset.Sort(entries)
 			var got []site
 			for i, e := range entries {
-				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Site.Section].Name, e.Site.Offset})
+				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Address.Section].Name, e.Address.Offset})
 				probe := expect.Value(probes.Lookup(e.Probe))(t)
 				if want := plan.Sites[i].Stub.ID; probe.ID != want {
 					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, probe.ID, want)
@@ -88,10 +88,10 @@ func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
 		entries, _ := read(t, l, o, m)
 		grouped := 0
 		for _, e := range entries {
-			if groups[e.Record.Section] != groups[e.Site.Section] || o.Sections[e.Record.Section].Flags&elf.SHF_GROUP != o.Sections[e.Site.Section].Flags&elf.SHF_GROUP {
-				t.Errorf("%s: records of %s are in group %d, it in %d", l.Format, o.Sections[e.Site.Section].Name, groups[e.Record.Section], groups[e.Site.Section])
+			if groups[e.Record.Section] != groups[e.Address.Section] || o.Sections[e.Record.Section].Flags&elf.SHF_GROUP != o.Sections[e.Address.Section].Flags&elf.SHF_GROUP {
+				t.Errorf("%s: records of %s are in group %d, it in %d", l.Format, o.Sections[e.Address.Section].Name, groups[e.Record.Section], groups[e.Address.Section])
 			}
-			if groups[e.Site.Section] != 0 {
+			if groups[e.Address.Section] != 0 {
 				grouped++
 			}
 		}
@@ -109,10 +109,10 @@ func TestRecordSectionsAreOfOneText(t *testing.T) {
 		entries, _ := read(t, l, o, m)
 		of := map[int]int{}
 		for _, e := range entries {
-			if text, ok := of[e.Record.Section]; ok && text != e.Site.Section {
-				t.Errorf("%s: section %d has records of %s and %s", l.Format, e.Record.Section, o.Sections[text].Name, o.Sections[e.Site.Section].Name)
+			if text, ok := of[e.Record.Section]; ok && text != e.Address.Section {
+				t.Errorf("%s: section %d has records of %s and %s", l.Format, e.Record.Section, o.Sections[text].Name, o.Sections[e.Address.Section].Name)
 			}
-			of[e.Record.Section] = e.Site.Section
+			of[e.Record.Section] = e.Address.Section
 		}
 		if len(of) < 10 {
 			t.Errorf("%s: %d sections of records", l.Format, len(of))

@@ -94,18 +94,18 @@ func (opts *Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		if e.Kind != arch.Enabled {
 			continue
 		}
-		left := o.Sections[e.Site.Section].Size - e.Site.Offset
-		code, err := im.Bytes(e.Site, min(left, m.Traits().Site))
+		left := o.Sections[e.Address.Section].Size - e.Address.Offset
+		code, err := im.Bytes(e.Address, min(left, m.Traits().Site))
 		if err != nil {
 			return err
 		}
-		text := arch.Text{Code: code, Start: e.Site.Offset}
-		site, ok := m.Disabled(text, e.Site.Offset, e.Kind)
-		_, jumps := m.Branch(text, e.Site.Offset)
+		text := arch.Text{Code: code, Start: e.Address.Offset}
+		site, ok := m.Disabled(text, e.Address.Offset, e.Kind)
+		_, jumps := m.Branch(text, e.Address.Offset)
 		if !ok || jumps && site.Form == arch.Tail {
 			continue
 		}
-		_, loads := m.LoadedSemaphore(text, e.Site.Offset)
+		_, loads := m.LoadedSemaphore(text, e.Address.Offset)
 		switch {
 		case (loads || jumps) && opts.Notes != WithNotes:
 			return earlierError(o, "with notes (--stapsdt)")
@@ -144,7 +144,7 @@ func (opts *Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) erro
 	}
 	recorded := make(map[image.Addr]bool, len(entries))
 	for i := range entries {
-		recorded[entries[i].Site] = true
+		recorded[entries[i].Address] = true
 	}
 	notes, _, err := notes.Read(o, im)
 	if err != nil {

@@ -116,14 +116,14 @@ func (c *fileChecker) operandsOfNops() {
 	}
 	var at []image.Addr
 	for e := range c.recordedCalls() {
-		at = append(at, e.Site)
+		at = append(at, e.Address)
 	}
 	texts, err := (&patch.Scan{Object: c.Object.Object, Machine: c.Machine}).OperandsAt(at)
 	if err != nil {
 		return // the conversion has read them, and nothing reads them again
 	}
 	for e := range c.recordedCalls() {
-		if text, ok := texts[e.Site]; ok {
+		if text, ok := texts[e.Address]; ok {
 			c.countOperands(e, text)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *fileChecker) operandsOfNops() {
 func (c *fileChecker) countOperands(e *sites.Site, text string) {
 	if probe := c.probe(e); probe.ID != "" {
 		n, _ := notes.CountOperands(text)
-		c.count(probe.ID, e.Site, n, true)
+		c.count(probe.ID, e.Address, n, true)
 	}
 }
 

@@ -213,8 +213,8 @@ func (c *fileChecker) missingNotes() {
 	}
 	last := (*sites.Site)(nil)
 	for s := range c.recordedCalls() {
-		if s.Note == nil && (last == nil || last.Site != s.Site) {
-			c.add(MissingNote, s.Site, nameOf(c.probe(s)), "this site has a record and no note, so tracers do not find it; %s", advice)
+		if s.Note == nil && (last == nil || last.Address != s.Address) {
+			c.add(MissingNote, s.Address, nameOf(c.probe(s)), "this site has a record and no note, so tracers do not find it; %s", advice)
 		}
 		last = s
 	}
@@ -267,13 +267,13 @@ func (c *fileChecker) hasCode(at image.Addr) bool {
 func (c *fileChecker) noteSites() {
 	last := (*sites.Site)(nil)
 	for s := range c.sitesFrom(sites.FromNote) {
-		if !c.hasCode(s.Site) {
+		if !c.hasCode(s.Address) {
 			continue
 		}
 		if c.noteSite(s, last); c.err != nil {
 			return
 		}
-		if last == nil || last.Site != s.Site { // the first of an address
+		if last == nil || last.Address != s.Address { // the first of an address
 			last = s
 		}
 	}
@@ -282,29 +282,29 @@ func (c *fileChecker) noteSites() {
 // noteSite checks a site with a note alone. first is the last one with an address of its own, or nil: linkers fold functions
 // of several probes together.
 func (c *fileChecker) noteSite(s, first *sites.Site) {
-	place, n := c.function(s.Site), s.Note
+	place, n := c.function(s.Address), s.Note
 	if c.err != nil {
 		return
 	}
 	c.scope.noteProviders[n.Provider] = true
-	c.site(c.probe(s), s.Site, place.Function)
+	c.site(c.probe(s), s.Address, place.Function)
 	probe := shownID(n.Provider, n.Name)
-	if first != nil && first.Site == s.Site {
-		c.add(DuplicateRecord, s.Site, probe, "this site has a note already, of %s", shownID(first.Note.Provider, first.Note.Name))
+	if first != nil && first.Address == s.Address {
+		c.add(DuplicateRecord, s.Address, probe, "this site has a note already, of %s", shownID(first.Note.Provider, first.Note.Name))
 		return
 	}
 	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
-		c.add(UnanchoredSite, s.Site, probe, "no function holds this site")
+		c.add(UnanchoredSite, s.Address, probe, "no function holds this site")
 	}
 	found, err := c.space.Code(s)
 	c.fail(err)
 	switch {
 	case found.State == sites.Disabled:
 	case found.State == sites.Armed:
-		c.add(UnknownSite, s.Site, probe, "a breakpoint is at this site, in the file")
+		c.add(UnknownSite, s.Address, probe, "a breakpoint is at this site, in the file")
 	case found.To != "":
-		c.unclear = append(c.unclear, unclearSite{s.Site, probe, found})
+		c.unclear = append(c.unclear, unclearSite{s.Address, probe, found})
 	default:
-		c.add(UnknownSite, s.Site, probe, "a note names this site, which holds % x and no nop", sites.CodeAt(c.code.Image, s.Site))
+		c.add(UnknownSite, s.Address, probe, "a note names this site, which holds % x and no nop", sites.CodeAt(c.code.Image, s.Address))
 	}
 }

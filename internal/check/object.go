@@ -90,13 +90,13 @@ func (c *fileChecker) dofEdits() {
 	}
 	c.dofFunctions()
 	for s := range c.sitesFrom(sites.FromEdit) {
-		if c.stubSite(s.Edit.Stub.ID, s.Site); c.err != nil {
+		if c.stubSite(s.Edit.Stub.ID, s.Address); c.err != nil {
 			return
 		}
 		if s.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, s.Site, s.Edit.Stub.ID, ""), s.Edit.Function, s.Edit.Alias})
+		c.link.dofSites = append(c.link.dofSites, dofSite{c.finding(MissingDOF, s.Address, s.Edit.Stub.ID, ""), s.Edit.Function, s.Edit.Alias})
 	}
 	for _, mark := range c.space.Faults.Edits {
 		at := image.Addr{Section: mark.Relocs.Target, Offset: mark.Reloc.Offset}
@@ -137,7 +137,7 @@ func (c *fileChecker) dofImage() {
 		probe := c.probe(s)
 		function := probe.Function
 		probe.Function, probe.Args = "", nil
-		c.site(probe, s.Site, c.dofFunction(s.Site, function))
+		c.site(probe, s.Address, c.dofFunction(s.Address, function))
 	}
 	var siteAddrs []uint64
 	for i := range c.space.DOF {

@@ -43,18 +43,18 @@ func (c *fileChecker) record(s, last *sites.Site) {
 	if c.err != nil {
 		return
 	}
-	id, place := nameOf(probe), c.code.Function(s.Site)
-	c.site(probe, s.Site, place.Function)
+	id, place := nameOf(probe), c.code.Function(s.Address)
+	c.site(probe, s.Address, place.Function)
 	c.scope.recordProviders[linkerset.EncodeName(probe.Provider)] = true
 	if s.Kind == arch.Probe {
 		c.scope.recordedCalls[noteID(probe)] = true
-		c.calls = append(c.calls, probeCall{probe.ID, s.Site})
+		c.calls = append(c.calls, probeCall{probe.ID, s.Address})
 	}
 	if !place.Known() {
-		c.add(UnanchoredSite, s.Site, id, "no function holds this site")
+		c.add(UnanchoredSite, s.Address, id, "no function holds this site")
 	}
-	if last != nil && last.Site == s.Site {
-		c.add(DuplicateRecord, s.Site, id, "this site has a record already, of %s", fullName(c.probe(last)))
+	if last != nil && last.Address == s.Address {
+		c.add(DuplicateRecord, s.Address, id, "this site has a record already, of %s", fullName(c.probe(last)))
 	} else {
 		c.state(s, probe)
 	}
@@ -71,15 +71,15 @@ func (c *fileChecker) state(s *sites.Site, probe linkerset.Probe) {
 	switch {
 	case found.State == sites.Disabled && s.Kind == arch.Enabled:
 		c.noteTest(s, probe)
-	case found.State == sites.Live && !c.liveSites[s.Site]:
-		c.liveSites[s.Site] = true
-		c.add(LiveCall, s.Site, id, "a call or jump is at this site, and no disabled form")
+	case found.State == sites.Live && !c.liveSites[s.Address]:
+		c.liveSites[s.Address] = true
+		c.add(LiveCall, s.Address, id, "a call or jump is at this site, and no disabled form")
 	case found.State == sites.Armed:
-		c.add(UnknownSite, s.Site, id, "a breakpoint is at this site, in the file")
+		c.add(UnknownSite, s.Address, id, "a breakpoint is at this site, in the file")
 	case found.State == sites.Unknown && found.To != "":
-		c.unclear = append(c.unclear, unclearSite{s.Site, id, found})
+		c.unclear = append(c.unclear, unclearSite{s.Address, id, found})
 	case found.State == sites.Unknown:
-		c.unknown(s.Site, id, &found)
+		c.unknown(s.Address, id, &found)
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *fileChecker) reportUnclear() {
 func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
 	switch {
 	case e.Probe.Null():
-		c.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+		c.add(UndefinedProbe, e.Address, id, "the record of this site has a null pointer for its probe object")
 		return
 	case e.Probe.Undefined && c.link.knowsUse(e.Probe.Symbol, c.index):
 		return
@@ -117,7 +117,7 @@ func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
 		if !c.relocatable() {
 			rule = UnresolvedProbe
 		}
-		if u := (use{c.finding(rule, e.Site, id, ""), c.hidden(e.Probe.Symbol)}); c.err == nil {
+		if u := (use{c.finding(rule, e.Address, id, ""), c.hidden(e.Probe.Symbol)}); c.err == nil {
 			c.link.addUse(e.Probe.Symbol, u)
 		}
 		return

@@ -26,7 +26,7 @@ func (c *fileChecker) noteTest(e *sites.Site, probe linkerset.Probe) {
 	if ok {
 		guard.name = c.semaphoreName(loaded)
 	}
-	guard.finding = c.finding(DeadGuard, e.Site, nameOf(probe), "")
+	guard.finding = c.finding(DeadGuard, e.Address, nameOf(probe), "")
 	c.addGuard(noteID(probe), guard)
 }
 

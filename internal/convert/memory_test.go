@@ -175,10 +175,10 @@ func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts
 	}
 	count := map[record]int{}
 	for _, e := range entries {
-		count[record{e.Kind, e.Site.Section, e.Site.Offset}]++
+		count[record{e.Kind, e.Address.Section, e.Address.Offset}]++
 	}
 	for _, e := range old {
-		count[record{e.Kind, e.Site.Section, e.Site.Offset}]--
+		count[record{e.Kind, e.Address.Section, e.Address.Offset}]--
 	}
 	if !opts.NoRecords {
 		for _, s := range run.sites {

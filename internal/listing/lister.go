@@ -86,7 +86,7 @@ func (l *lister) add(e *sites.Site) error {
 	if p.Module == "" {
 		p.Module = l.code.Module
 	}
-	place := l.code.Function(e.Site)
+	place := l.code.Function(e.Address)
 	// DTrace's object format names the function also where symbols are stripped.
 	if p.Function == "" || e.Source == sites.FromDOF && place.Known() && !place.NoSymbol {
 		p.Function = message.OrDash(place.Function)
@@ -138,13 +138,13 @@ func (l *lister) warnOfPrefix(e *linkerset.Entry, probe *linkerset.Probe) error 
 
 // fault notes an error of a site.
 func (l *lister) fault(e *linkerset.Entry, format string, args ...any) {
-	l.out.fail(fmt.Errorf("%s: %s: %w", l.Memory.Name(), l.Memory.Place(e.Site), fmt.Errorf(format, args...)))
+	l.out.fail(fmt.Errorf("%s: %s: %w", l.Memory.Name(), l.Memory.Place(e.Address), fmt.Errorf(format, args...)))
 }
 
 func (l *lister) site(e *sites.Site, p *Probe, place locate.Place) (Site, error) {
-	s := Site{Address: fmt.Sprintf("%#x", e.Site.Offset), Place: place}
-	if e.Site.Section != 0 {
-		s.Section = l.Object.Sections[e.Site.Section].Name
+	s := Site{Address: fmt.Sprintf("%#x", e.Address.Offset), Place: place}
+	if e.Address.Section != 0 {
+		s.Section = l.Object.Sections[e.Address.Section].Name
 	}
 	code, err := l.Code(e)
 	s.Kind, s.State = code.Kind, code.State
@@ -152,7 +152,7 @@ func (l *lister) site(e *sites.Site, p *Probe, place locate.Place) (Site, error)
 		s.Operands = e.Note.Args
 	}
 	if s.State == sites.Unknown && e.Source != sites.FromNote {
-		l.fault(&e.Entry, "this site of %s %s", p.String(), code.Unexplained(sites.CodeAt(l.Memory, e.Site)))
+		l.fault(&e.Entry, "this site of %s %s", p.String(), code.Unexplained(sites.CodeAt(l.Memory, e.Address)))
 	}
 	return s, err
 }

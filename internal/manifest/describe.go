@@ -77,7 +77,7 @@ func (m *Object) existing(scan *patch.Scan, layouts []linkerset.Layout) error {
 	found := make([]Site, 0, len(space.Sites))
 	for i := range space.Sites {
 		e := &space.Sites[i]
-		if site := planned[e.Site]; site != nil && e.Source == sites.FromNote {
+		if site := planned[e.Address]; site != nil && e.Source == sites.FromNote {
 			site.HasNote = site.HasNote || site.Record != nil
 			continue
 		}
@@ -144,7 +144,7 @@ func disabled(space *sites.Space, e *sites.Site) (m Site, err error) {
 		return m, err
 	}
 	probe, err := space.Probe(e)
-	m = Site{text: e.Site.Section, Offset: e.Site.Offset, Kind: code.Kind, State: code.State, Probe: probe.ID}
+	m = Site{text: e.Address.Section, Offset: e.Address.Offset, Kind: code.Kind, State: code.State, Probe: probe.ID}
 	if err != nil {
 		return m, err
 	}
@@ -156,10 +156,10 @@ func disabled(space *sites.Space, e *sites.Site) (m Site, err error) {
 		}
 		return m, err
 	case sites.FromRecord:
-		m.HasNote, m.Record = e.Note != nil, &Record{Section: space.Object.Sections[e.Record.Section].Name, Offset: e.Site.Offset}
+		m.HasNote, m.Record = e.Note != nil, &Record{Section: space.Object.Sections[e.Record.Section].Name, Offset: e.Address.Offset}
 		m.Record.Probe, err = space.Probes.Symbol(e.Entry.Probe)
 	case sites.FromEdit:
-		m.DOF = &DOF{e.Edit.Alias, e.Site.Offset}
+		m.DOF = &DOF{e.Edit.Alias, e.Address.Offset}
 	}
 	if code.Form.Code != nil {
 		m.Offset, m.New = code.Form.Offset, bytes.Clone(code.Form.Code)

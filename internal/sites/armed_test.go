@@ -38,7 +38,7 @@ func TestBreakpointsOverForms(t *testing.T) {
 		for _, bytes := range file.Machine().Traits().Breakpoints {
 			copied := append([]byte{}, data...)
 			for i := range entries {
-				site := entries[i].Site
+				site := entries[i].Address
 				copy(copied[object.Sections[site.Section].Offset+site.Offset:], bytes)
 			}
 			o := objects.Open(t, copied)
@@ -49,7 +49,7 @@ func TestBreakpointsOverForms(t *testing.T) {
 				site := &sites.Site{Entry: entries[i]}
 				want, got := expect.Value(before.Code(site))(t), expect.Value(armed.Code(site))(t)
 				if want.State == sites.Disabled && (got.State != sites.Armed || got.Kind != want.Kind) {
-					t.Errorf("%s: %s: got %+v, before the breakpoint %+v", f.Name, file.Place(entries[i].Site), got, want)
+					t.Errorf("%s: %s: got %+v, before the breakpoint %+v", f.Name, file.Place(entries[i].Address), got, want)
 				}
 				if want.State == sites.Disabled {
 					kinds[file.Machine().Traits().Name+" "+want.Kind]++

@@ -24,10 +24,10 @@ func (s *Space) stateOf(im image.Image, text arch.Text, site *Site, form arch.Si
 	m := im.Machine()
 	isForm := func(nop []byte) bool { return bytes.Equal(nop, form.Code) }
 	// A NOP of Thumb and the two bytes behind it may be what is a branch in A32.
-	if _, ok := m.Branch(text, site.Site.Offset); !ok || slices.ContainsFunc(m.Traits().Nops, isForm) {
+	if _, ok := m.Branch(text, site.Address.Offset); !ok || slices.ContainsFunc(m.Traits().Nops, isForm) {
 		return Disabled, "", nil
 	}
-	first, ok, err := s.destination(im, text, site.Site, uint64(len(form.Code)))
+	first, ok, err := s.destination(im, text, site.Address, uint64(len(form.Code)))
 	for at, hop := first, 0; ok && err == nil && hop < hops; hop++ {
 		if state, err = s.meaning(im, site.Kind, at); err != nil || state != Unknown {
 			return state, "", err

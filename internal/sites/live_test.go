@@ -143,12 +143,12 @@ func checkStates(t *testing.T, name, path string, names patch.Names, want string
 		e := &space.Sites[i]
 		got := expect.Value(space.Code(e))(t)
 		state := sites.Disabled
-		if _, ok := im.Machine().Branch(sites.CodeAround(im, e.Site), e.Site.Offset); ok {
+		if _, ok := im.Machine().Branch(sites.CodeAround(im, e.Address), e.Address.Offset); ok {
 			state = want
 			going++
 		}
 		if got.State != state || (got.To != "") != (state == sites.Unknown) || e.Kind == arch.Enabled != strings.HasPrefix(got.Kind, "isenabled") {
-			t.Errorf("%s: %s: %s: got %+v, want %s", name, filepath.Base(path), im.Place(e.Site), got, state)
+			t.Errorf("%s: %s: %s: got %+v, want %s", name, filepath.Base(path), im.Place(e.Address), got, state)
 		}
 	}
 	if going == 0 {

@@ -65,7 +65,7 @@ func TestFoldedNotes(t *testing.T) {
 	var got []site
 	for i := range space.Sites {
 		s := &space.Sites[i]
-		got = append(got, site{s.Source, expect.Value(space.Probe(s))(t).Name, s.Note.Args, s.Site.Offset})
+		got = append(got, site{s.Source, expect.Value(space.Probe(s))(t).Name, s.Note.Args, s.Address.Offset})
 	}
 	expect.Equal(t, []site{
 		{sites.FromRecord, "a", "4@%edi", 0}, {sites.FromRecord, "b", "4@%esi", 0},

@@ -33,7 +33,7 @@ const (
 
 // Site is a place in code that reaches a probe.
 type Site struct {
-	// Entry is the record. Of other sources, Kind and Site are set alone. Site is an address of
+	// Entry is the record. Of other sources, Kind and Address are set alone. Address is one of
 	// Space.Memory.
 	linkerset.Entry
 	Source Source
@@ -129,7 +129,7 @@ func (s *Space) readRecords() error {
 
 // sort sorts the sites by address, stably.
 func (s *Space) sort() {
-	slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Site.Compare(b.Site) })
+	slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Address.Compare(b.Address) })
 }
 
 // noteKey identifies what a note says: a probe at an address.
@@ -148,7 +148,7 @@ func (s *Space) addNotes() error {
 	}
 	recorded := make(map[image.Addr]int, len(s.Sites)) // the first record of each address
 	for i := len(s.Sites) - 1; i >= 0; i-- {
-		recorded[s.Sites[i].Site] = i
+		recorded[s.Sites[i].Address] = i
 	}
 	var others []Site
 	seen := map[noteKey]bool{}
@@ -166,7 +166,7 @@ func (s *Space) addNotes() error {
 		} else if !seen[key] && s.File.Executable(n.Site.Addr) {
 			seen[key] = true
 			others = append(others, Site{
-				Entry: linkerset.Entry{Kind: arch.Probe, Site: at}, Source: FromNote, Note: n,
+				Entry: linkerset.Entry{Kind: arch.Probe, Address: at}, Source: FromNote, Note: n,
 				probe: &linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)},
 			})
 		}
@@ -184,7 +184,7 @@ const mostFolded = 64
 func (s *Space) addNote(records []Site, n *notes.Note) error {
 	for i := range records[:min(len(records), mostFolded)] {
 		site := &records[i]
-		if site.Site != records[0].Site {
+		if site.Address != records[0].Address {
 			break
 		}
 		if site.Note == nil {
@@ -212,13 +212,13 @@ func (s *Space) readDOF() (err error) {
 	}
 	described := make(map[image.Addr]bool, len(s.Sites))
 	for i := range s.Sites {
-		described[s.Sites[i].Site] = true
+		described[s.Sites[i].Address] = true
 	}
 	for _, p := range s.DOF {
 		probe := &linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}
 		for _, d := range p.Sites {
 			if at := d.Addr.Add(s.Base); !described[at] {
-				s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: d.Kind, Site: at}, Source: FromDOF, probe: probe})
+				s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: d.Kind, Address: at}, Source: FromDOF, probe: probe})
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func (s *Space) readEdits() error {
 		e := &edits[i]
 		probe := linkerset.ProbeFromID(e.Stub.ID)
 		at := image.Addr{Section: e.Section, Offset: e.Record}
-		s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: e.Stub.Kind, Site: at}, Source: FromEdit, Edit: e, probe: &probe})
+		s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: e.Stub.Kind, Address: at}, Source: FromEdit, Edit: e, probe: &probe})
 	}
 	return nil
 }

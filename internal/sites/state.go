@@ -83,7 +83,7 @@ func (s *Space) disabledByHeader(t arch.Text, at uint64, kind arch.Kind) (arch.S
 // shortest form, or a jump that it has written over them.
 func (s *Space) tracepoint(site *Site) Code {
 	const kind = "tracepoint"
-	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
+	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Address), site.Address.Offset
 	_, disabled := m.Disabled(text, at, arch.Probe)
 	_, jumps := m.Branch(text, at)
 	switch {
@@ -99,7 +99,7 @@ func (s *Space) tracepoint(site *Site) Code {
 
 // lookup is Code, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
 func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
-	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Site), site.Site.Offset
+	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Address), site.Address.Offset
 	linked, hasForm := s.linked(site, disabled)
 	if !hasForm {
 		linked = arch.Site{}
@@ -131,8 +131,8 @@ func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 // optimised returns the state of a site that a kernel may arm behind its first byte; Unknown for
 // others.
 func (s *Space) optimised(site *Site, text arch.Text) string {
-	second, at := s.Memory.Machine().Traits().Second, site.Site.Offset
-	file := CodeAround(s.File, s.inFile(site.Site))
+	second, at := s.Memory.Machine().Traits().Second, site.Address.Offset
+	file := CodeAround(s.File, s.inFile(site.Address))
 	switch {
 	case codeAt(file, at-s.Base, second.Nops) == nil:
 		return Unknown
@@ -161,7 +161,7 @@ func (s *Space) inFile(site image.Addr) image.Addr {
 
 // linked returns the disabled form that the file has of a site in memory.
 func (s *Space) linked(site *Site, disabled disabledForm) (arch.Site, bool) {
-	at := s.inFile(site.Site)
+	at := s.inFile(site.Address)
 	return disabled(CodeAround(s.File, at), at.Offset, site.Kind)
 }
 
@@ -246,11 +246,11 @@ func (s *Space) Semaphore(site *Site) (semaphore image.Ref, ok bool, err error) 
 // loadedSemaphore follows an is-enabled site to the semaphore that it loads, or that the
 // helper loads to which it goes.
 func (s *Space) loadedSemaphore(site *Site) (semaphore image.Ref, ok bool, err error) {
-	if site.Site.Section != 0 {
-		return s.relocatedSemaphore(site.Site)
+	if site.Address.Section != 0 {
+		return s.relocatedSemaphore(site.Address)
 	}
-	m, at := s.Memory.Machine(), site.Site.Offset
-	text := branchOrLoad(s.Memory, site.Site)
+	m, at := s.Memory.Machine(), site.Address.Offset
+	text := branchOrLoad(s.Memory, site.Address)
 	addr, ok := m.LoadedSemaphore(text, at)
 	for range hops {
 		to, branches := m.Branch(text, at)
