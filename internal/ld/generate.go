@@ -86,10 +86,11 @@ func (r *codeReport) check(want []string) error {
 			return errors.New("bitcode of archives would be in the output twice" + cure)
 		}
 	}
-	got, err := nativeFiles(parseExtractions(r.extractions.String()))
+	native, err := nativeExtractions(parseExtractions(r.extractions.String()))
 	if err != nil {
 		return err
 	}
+	got := extractedFiles(native)
 	for _, name := range slices.Concat(want, got) {
 		if slices.Contains(want, name) != slices.Contains(got, name) {
 			return fmt.Errorf("%s would be linked or left out other than with the bitcode%s", name, cure)
@@ -98,19 +99,27 @@ func (r *codeReport) check(want []string) error {
 	return nil
 }
 
-// nativeFiles returns the extracted files that lld has generated no code of.
-func nativeFiles(extractions []extraction) (names []string, err error) {
+// nativeExtractions returns the extractions of files that lld has generated no code of.
+func nativeExtractions(extractions []extraction) (native []extraction, err error) {
 	for _, x := range extractions {
 		generated, err := x.isGenerated()
 		if err != nil {
 			return nil, err
 		}
 		if !generated {
-			names = append(names, x.file)
+			native = append(native, x)
 		}
 	}
+	return native, nil
+}
+
+// extractedFiles returns the names of the files, sorted.
+func extractedFiles(extractions []extraction) (names []string) {
+	for _, x := range extractions {
+		names = append(names, x.file)
+	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names)
 }
 
 // needsGeneratedCode reports whether lld has to generate code first.
@@ -221,10 +230,10 @@ func (x extraction) isGenerated() (generated bool, err error) {
 	return generated, err
 }
 
-// withReferences returns a copy of an object of code, as a descriptor, that refers to what lld has extracted for the bitcode. Without
+// withReferences returns a copy of an object of code, as a descriptor, that refers to the native files that lld has extracted for the bitcode. Without
 // the references that optimisation has removed, the link proper would leave these files out, with their constructors and with
 // what they define in place of weak definitions.
-func withReferences(path string, extractions []extraction) (fd int, err error) {
+func withReferences(path string, native []extraction) (fd int, err error) {
 	err = withImage(path, func(o *input.Object) error {
 		e, err := o.Edit()
 		if err != nil {
@@ -234,12 +243,8 @@ func withReferences(path string, extractions []extraction) (fd int, err error) {
 		if err != nil {
 			return err
 		}
-		for _, x := range extractions {
-			generated, err := x.isGenerated()
-			if err != nil {
-				return err
-			}
-			if isNamed := !isEmpty(syms.Named(x.symbol)); !generated && !isNamed {
+		for _, x := range native {
+			if isEmpty(syms.Named(x.symbol)) {
 				e.AddSymbol(elfreloc.Symbol{Name: x.symbol, Bind: elf.STB_GLOBAL})
 			}
 		}
@@ -286,7 +291,11 @@ func isEmpty(symbols iter.Seq2[int, elfreloc.Symbol]) bool {
 // that are left become empty. If there are more, as of members of archives, the last place gets a script that names them.
 func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extractions []extraction) (runPlan, error) {
 	c.closeLater(slices.Collect(maps.Values(code))...)
-	objects, fds, err := codeObjects(c, code, p.output.path, extractions)
+	native, err := nativeExtractions(extractions)
+	if err != nil {
+		return p, err
+	}
+	objects, fds, err := codeObjects(c, code, p.output.path, native)
 	if err != nil {
 		return p, err
 	}
@@ -313,9 +322,7 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 	if p.code, err = placeCode(c, fds, places, others); err != nil {
 		return p, err
 	}
-	if p.code.extracted, err = nativeFiles(extractions); err != nil {
-		return p, err
-	}
+	p.code.extracted = extractedFiles(native)
 	p.conversion.files = slices.Concat(p.conversion.files, converted.files)
 	p.before.opened = maps.Clone(p.before.opened)
 	for _, f := range converted.files {
@@ -324,17 +331,17 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 	return p, nil
 }
 
-// codeObjects returns the files of code that hold any, in the order of their numbers, with their descriptors. The first refers to what
-// lld has extracted.
-func codeObjects(c *fileConverter, code map[string]int, output string, extractions []extraction) (objects []*distinctFile, fds []int, err error) {
+// codeObjects returns the files of code that hold any, in the order of their numbers, with their descriptors. The first refers to the
+// native files that lld has extracted.
+func codeObjects(c *fileConverter, code map[string]int, output string, native []extraction) (objects []*distinctFile, fds []int, err error) {
 	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 	for _, path := range slices.SortedFunc(maps.Keys(code), byNumber) {
 		fd := code[path]
 		if !hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
 			continue
 		}
-		if len(objects) == 0 && len(extractions) > 0 {
-			if fd, err = withReferences(descriptorPath(fd), extractions); err != nil {
+		if len(objects) == 0 && len(native) > 0 {
+			if fd, err = withReferences(descriptorPath(fd), native); err != nil {
 				return nil, nil, err
 			}
 			c.closeLater(fd)
