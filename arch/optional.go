@@ -11,9 +11,9 @@ import "sdtconvert/elfreloc"
 type DOFMachine interface {
 	Machine
 
-	// DisableDOF gives such a form of a site, or a *Refusal. Its RecordedOffset is what DOF
-	// tells of the site. Its Target is TargetNone but for tests that no kernel arms, of which
-	// nothing is told.
+	// DisableDOF gives such a form of a site, or a *Refusal. DOF gives the offset of the
+	// site as RecordedOffset. The Target is TargetNone but for tests that no kernel arms,
+	// which DOF leaves out.
 	DisableDOF(s Site, k Kind) (Change, error)
 
 	// DisabledDOF finds a site of such a form of a kind whose relocated field is at

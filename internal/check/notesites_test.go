@@ -159,7 +159,7 @@ note first
 		b.run(b.machine.Tool("as"), "-o", "note.o", "note.s")
 		b.finds([]string{"duplicate-record note.o one app:::second", "unanchored-site note.o  app:::lonely"},
 			"--require=app::one:first", "--require=app::one:second", "--require=lonely", "note.o")
-		// What is stripped may have functions that nothing tells of.
+		// What is stripped may have functions without symbols.
 		b.run(b.machine.Tool("ld"), "-shared", "-s", "-o", "stripped.so", "note.o")
 		b.finds([]string{"duplicate-record stripped.so one app:::second"}, "--allow=broken-note", "stripped.so")
 	})

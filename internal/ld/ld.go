@@ -138,7 +138,7 @@ func (l *link) conversionOptions(files int, source patch.ProbeSource) convert.Op
 	return o
 }
 
-// probeSource returns what the files of a link tell of probes, for notes, or nil if there are to be none.
+// probeSource returns the descriptions of probes in the files of a link, for notes, or nil if there are to be none.
 func (l *link) probeSource(inputs []*inputFile) patch.ProbeSource {
 	if !l.Convert.Patch.MayHaveNotes() {
 		return nil
