@@ -78,16 +78,23 @@ func (l Layout) eachOf(im image.Image, k arch.Kind, a image.Range, f func(e *Ent
 	}
 	var e Entry
 	for off := uint64(0); off < a.Size; off += size {
-		e = Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
 		var fault *Fault
-		if err := e.read(im, e.Record, formats[l.Format].record); err != nil {
-			fault = &Fault{e.Record, err}
-		}
+		e, fault = l.ReadRecord(im, k, a.Start.Add(off))
 		if err := f(&e, fault); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ReadRecord reads the record of a kind of site at an address. The fault is nil unless it leads to no site, or cannot be
+// followed.
+func (l Layout) ReadRecord(im image.Image, k arch.Kind, at image.Addr) (Entry, *Fault) {
+	e := Entry{Layout: l, Kind: k, Record: at}
+	if err := e.read(im, at, formats[l.Format].record); err != nil {
+		return e, &Fault{at, err}
+	}
+	return e, nil
 }
 
 // read follows the fields of a record, or of what it points to.

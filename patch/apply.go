@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -18,9 +19,10 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	notes  *noteWriter // nil when there are to be none
-	thunk  uint32      // symbol of the return thunk, 0 until it is needed
-	helper uint32      // symbol of the helper or of its section, 0 until it is needed
+	notes  *noteWriter     // nil when there are to be none
+	tables *functionWriter // of functions; nil when there are to be none
+	thunk  uint32          // symbol of the return thunk, 0 until it is needed
+	helper uint32          // symbol of the helper or of its section, 0 until it is needed
 
 	anchors map[stubInSection]linkerset.SymbolRef // a record of each stub in each section, for loads
 
@@ -64,6 +66,11 @@ func (p *Plan) disableSites(e *elfreloc.Edit) error {
 	}
 	if p.Scan.Options.hasNotes() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
+			return err
+		}
+	}
+	if p.Scan.Options.Functions == WithFunctions {
+		if a.tables, err = newFunctionWriter(a); err != nil {
 			return err
 		}
 	}
@@ -114,28 +121,36 @@ func (a *applier) disableSection(sites []Site) error {
 	return nil
 }
 
-// recordSites adds the records and the notes of the sites of one kind in a text section, and has
-// their relocations keep the records alive.
+// recordSites adds the records, the notes and the functions of the sites of one kind in a text section, and has
+// their relocations keep these alive.
 func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
+	opts := &a.p.Scan.Options
 	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
-	if isNoted || !a.p.Scan.Options.NoRecords {
+	if isNoted || a.tables != nil || !opts.NoRecords {
 		records, err := a.makeRecords(sites)
 		if err != nil {
 			return err
 		}
-		if !a.p.Scan.Options.NoRecords {
-			if anchors, err = a.p.Scan.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
+		if !opts.NoRecords {
+			if anchors, err = opts.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
 				return err
 			}
 		}
 		if isNoted {
-			if err := a.addNotes(sites, records); err != nil {
+			refs, err := a.notes.add(sites, records)
+			if err := cmp.Or(err, a.keepAlive(sites[0], refs)); err != nil {
+				return err
+			}
+		}
+		if a.tables != nil {
+			refs, err := a.tables.add(kind, sites, records, anchors)
+			if err := cmp.Or(err, a.keepAlive(sites[0], refs)); err != nil {
 				return err
 			}
 		}
 	}
-	if !a.p.Scan.Options.DropRelocations {
+	if !opts.DropRelocations {
 		a.e.GrowRelocations(*sites[0].Relocs, len(sites))
 	}
 	for i, s := range sites {
@@ -146,14 +161,13 @@ func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 	return nil
 }
 
-// addNotes adds the notes of probe calls in one text section, and has the section keep them alive.
-func (a *applier) addNotes(sites []*Site, records []linkerset.Record) error {
-	anchors, err := a.notes.add(sites, records)
-	if err != nil || a.p.Scan.Options.DropRelocations {
-		return err
+// keepAlive has the text section of a site refer to what describes its sites.
+func (a *applier) keepAlive(s *Site, refs []linkerset.SymbolRef) error {
+	if a.p.Scan.Options.DropRelocations {
+		return nil
 	}
-	for _, ref := range anchors {
-		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.noneRelocation(sites[0].Reference, ref)); err != nil {
+	for _, ref := range refs {
+		if err := a.e.AddRelocation(s.Relocs.Target, a.noneRelocation(s.Reference, ref)); err != nil {
 			return err
 		}
 	}
@@ -165,11 +179,7 @@ func (a *applier) addNotes(sites []*Site, records []linkerset.Record) error {
 func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 	records, section := make([]linkerset.Record, len(sites)), sites[0].Relocs.Target
 	for i, s := range sites {
-		if a.m.Traits().Relaxes {
-			records[i].Site.Sym = a.addLabel(section, s.Change.RecordedOffset)
-		} else {
-			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.RecordedOffset)}
-		}
+		records[i].Site = a.codeRef(section, s.Change.RecordedOffset)
 	}
 	if a.p.Scan.Options.NoRecords {
 		return records, nil
@@ -181,6 +191,14 @@ func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 		}
 	}
 	return records, nil
+}
+
+// codeRef returns what fields refer to that name a place in code.
+func (a *applier) codeRef(section int, off uint64) linkerset.SymbolRef {
+	if a.m.Traits().Relaxes {
+		return linkerset.SymbolRef{Sym: a.addLabel(section, off)}
+	}
+	return linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(off)}
 }
 
 // retargetRelocation turns the relocation of a site into what its disabled form needs, or

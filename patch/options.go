@@ -32,6 +32,8 @@ type Options struct {
 	// Notes says whether there are notes that tracers of user space find probes by. With notes,
 	// sites have forms that these arm well.
 	Notes Notes
+	// Functions says whether there are tables that name the function of each site in the memory of programs.
+	Functions Functions
 	// DTrace adds the notes by which DTrace for Linux finds sites, and gives the sites
 	// the same forms.
 	DTrace bool
@@ -62,6 +64,16 @@ const (
 	WithoutNotes
 )
 
+// Functions says which objects get tables that name the function of each site.
+type Functions uint8
+
+const (
+	// AutoFunctions are tables for objects that have notes WithNotes.
+	AutoFunctions Functions = iota
+	WithFunctions
+	WithoutFunctions
+)
+
 // defaultProbePrefix begins the names of FreeBSD's probe objects.
 const defaultProbePrefix = "sdt_"
 
@@ -76,6 +88,9 @@ func (opts Options) Complete() Options {
 	}
 	if opts.Names.Guards = ""; opts.Notes != WithoutNotes {
 		opts.Names.Guards = GuardPrefix
+	}
+	if opts.DTraceForms || opts.Functions == AutoFunctions && opts.Notes == WithoutNotes {
+		opts.Functions = WithoutFunctions
 	}
 	return opts
 }
@@ -173,13 +188,15 @@ func (opts Options) ForTarget(t Target) Options {
 			opts.Notes = WithoutNotes
 		}
 	}
-	opts.FixedLayout = true
+	if opts.FixedLayout = true; opts.Functions == AutoFunctions && opts.Notes == WithNotes {
+		opts.Functions = WithFunctions
+	}
 	return opts.Complete()
 }
 
 // forObject returns the options for an object: those for its target.
 func (opts Options) forObject(o *elfreloc.Object) Options {
-	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes {
+	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes && opts.Functions != AutoFunctions {
 		return opts
 	}
 	return opts.ForTarget(TargetOf(o))

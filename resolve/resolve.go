@@ -47,6 +47,7 @@ const (
 	EhFrame                   // .eh_frame: the name is made up, sub_<address>; so it is for the rest
 	Exidx                     // .ARM.exidx
 	Descriptors               // a function descriptor, as of .opd
+	Recorded                  // a table of functions of sdtconvert, by Table.Named: a symbol's name without the symbol
 )
 
 // IsSymbol reports whether a function's name is that of a symbol.
@@ -279,6 +280,11 @@ func (t *Table) function(e *entry, section int) Function {
 		Name: fold(raw, t.golang), Raw: raw, From: t.from,
 		Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
 	}
+}
+
+// Named returns the function of a symbol's name that begins at an address, as something else than the table knows it.
+func (t *Table) Named(raw string, section int, start uint64) Function {
+	return Function{Name: fold(raw, t.golang), Raw: raw, From: Recorded, Section: section, Start: start}
 }
 
 // unnamed returns the function of an entry of an unwind table.

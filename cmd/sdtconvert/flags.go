@@ -64,6 +64,7 @@ type conversionFlags struct {
 	layout, section         string
 	semaphores, returnThunk string
 	stapsdt, noStapsdt      bool
+	functions, noFunctions  bool
 }
 
 func (f *conversionFlags) bindFlags(s *flagSet) {
@@ -81,6 +82,8 @@ func (f *conversionFlags) bindFlags(s *flagSet) {
 	s.bind("drop-relocations", &f.patch.DropRelocations)
 	s.bind("stapsdt", &f.stapsdt)
 	s.bind("no-stapsdt", &f.noStapsdt)
+	s.bind("functions", &f.functions)
+	s.bind("no-functions", &f.noFunctions)
 	s.bind("dtrace", &f.patch.DTrace)
 	s.bind("semaphores", &f.semaphores)
 }
@@ -163,12 +166,20 @@ func (f *conversionFlags) validate() error {
 	case f.noStapsdt || f.set.Changed("stapsdt"):
 		f.patch.Notes = patch.WithoutNotes
 	}
+	switch {
+	case f.functions:
+		f.patch.Functions = patch.WithFunctions
+	case f.noFunctions || f.set.Changed("functions"):
+		f.patch.Functions = patch.WithoutFunctions
+	}
 	f.patch = f.patch.Complete()
 	switch {
 	case f.set.Changed("semaphores") && f.patch.Notes == patch.WithoutNotes:
 		return usagef("--semaphores is of no use without --stapsdt")
 	case f.noStapsdt && f.stapsdt:
 		return usagef("--stapsdt and --no-stapsdt exclude each other")
+	case f.noFunctions && f.functions:
+		return usagef("--functions and --no-functions exclude each other")
 	}
 	return f.chooseSemaphores()
 }

@@ -54,6 +54,10 @@ var (
 		help: "add notes too, by which gdb, perf, bpftrace, bcc and SystemTap find the probes; the default for programs of Linux, without --layout and --section"}
 	noStapsdtOption = &option{name: "no-stapsdt",
 		help: "add no notes"}
+	functionsOption = &option{name: "functions",
+		help: "add the name of each site's function, which outlives strip; the default for programs of Linux, without --layout and --section"}
+	noFunctionsOption = &option{name: "no-functions",
+		help: "add no names of functions"}
 	semaphoresOption = &option{name: "semaphores", value: "WHICH",
 		help:    "with --stapsdt, which probes get a semaphore that tracers raise: tested (default), those that the object has is-enabled tests of, or all",
 		choices: choicesOf([]patch.Semaphores{patch.Tested, patch.All})}
@@ -67,7 +71,7 @@ var convertedOptions = []*option{prefixOption, enabledPrefixOption, symbolOption
 // recordedOptions are the flags that say what is recorded.
 var recordedOptions = []*option{
 	layoutOption, sectionOption, probePrefixOption, noRecordsOption, dropRelocationsOption,
-	stapsdtOption, noStapsdtOption, semaphoresOption, dtraceOption,
+	stapsdtOption, noStapsdtOption, functionsOption, noFunctionsOption, semaphoresOption, dtraceOption,
 }
 
 // conversionOptions are the flags of conversion that linkers and compilers are run with.

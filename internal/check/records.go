@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
@@ -33,6 +35,9 @@ func (c *fileChecker) records() {
 		}
 		last = s
 	}
+	for _, fault := range c.code.RecordedFaults() {
+		c.addWhole(BrokenFunctions, "", "%s", withoutFile(fault))
+	}
 	c.checkBounds(layouts)
 	c.conversionTraits(layouts)
 }
@@ -53,6 +58,7 @@ func (c *fileChecker) record(s, last *sites.Site) {
 	if !place.Known() {
 		c.add(UnanchoredSite, s.Address, id, "no function holds this site")
 	}
+	c.compareFunction(s, &place, id)
 	if last != nil && last.Address == s.Address {
 		c.add(DuplicateRecord, s.Address, id, "this site has a record already, of %s", fullName(c.probe(last)))
 	} else {
@@ -60,6 +66,21 @@ func (c *fileChecker) record(s, last *sites.Site) {
 	}
 	if c.err == nil {
 		c.recorded(&s.Entry, id)
+	}
+}
+
+// compareFunction compares the function that symbols name for a site with the one that is recorded. Functions
+// that are folded together have several symbols.
+func (c *fileChecker) compareFunction(s *sites.Site, place *locate.Place, id string) {
+	recorded, ok := c.code.Recorded(s.Address, 0)
+	symbol := cmp.Or(place.Symbol, place.Function)
+	if !ok || !place.Known() || place.NoSymbol || place.Recorded || place.Unsized || recorded.Raw == symbol {
+		return
+	}
+	start := image.Addr{Section: s.Address.Section, Offset: recorded.Start}
+	names, err := c.code.Image.SymbolsAt(start)
+	if c.fail(err); !slices.Contains(names, recorded.Raw) {
+		c.add(WrongFunction, s.Address, id, "this site is in %s by its symbol, and in %s, at %s, by the record", symbol, recorded.Raw, c.code.Image.Place(start))
 	}
 }
 

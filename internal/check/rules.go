@@ -35,7 +35,7 @@ var (
 		"The code is still to be generated, calls of stubs and all, after the conversion.",
 		"Compile what has probes with -fno-lto, or convert what code generation yields."}
 	UnanchoredSite = &Rule{"unanchored-site", Error, "no function holds a site",
-		"The code around the site has no symbol of a function and no unwind table.",
+		"The code around the site has no symbol of a function and no unwind table, and the image has no name for it.",
 		"Give assembler functions .type and .size; do not strip an image without unwind tables."}
 	DanglingRecord = &Rule{"dangling-record", Error, "a record leads nowhere",
 		"A tool has dropped the code or the relocations of a record, or has written over it.",
@@ -43,6 +43,12 @@ var (
 	DuplicateRecord = &Rule{"duplicate-record", Error, "a site has two records",
 		"Records were linked twice, or code was folded together that differs in its probes.",
 		"Link each object, and what sites --asm writes, once; link converted objects and no sites --asm of them."}
+	WrongFunction = &Rule{"wrong-function", Error, "the recorded function of a site is not the one of its symbol",
+		"Something has renamed functions, moved code or written over the table after the conversion.",
+		"Rename before the conversion (objcopy), and link the objects as they were converted."}
+	BrokenFunctions = &Rule{"broken-functions", Error, "a table of functions cannot be read",
+		"A tool or a linker script has cut the section .sdt_functions, or has written over it; or a later sdtconvert made it.",
+		"Link .sdt_functions as it was made, as one piece."}
 	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are not a disabled form",
 		"Something has changed the code after the conversion, or the record is of other code.",
 		"Convert last, and link the objects as they were converted."}
@@ -127,7 +133,7 @@ var (
 // Rules are all rules, in the order of the manual.
 var Rules = []*Rule{
 	NotConverted, LiveCall, StubAddress, RefusedCall, LTOObject,
-	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
+	UnanchoredSite, WrongFunction, BrokenFunctions, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
 	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,

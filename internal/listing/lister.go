@@ -148,9 +148,7 @@ func (l *lister) site(e *sites.Site, p *Probe, place locate.Place) (Site, error)
 	}
 	code, err := l.Code(e)
 	s.Kind, s.State = code.Kind, code.State
-	if e.Note != nil {
-		s.Operands = e.Note.Args
-	}
+	s.Operands = e.Operands()
 	if s.State == sites.Unknown && e.Source != sites.FromNote {
 		l.fault(&e.Entry, "this site of %s %s", p.String(), code.Unexplained(sites.CodeAt(l.Memory, e.Address)))
 	}

@@ -43,6 +43,7 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
+	recorded  *recordedFunctions   // once an address was looked up that no symbol holds
 	lines     *debuginfo.Lines     // nil if there are none, or none are wanted
 	debug     *debuginfo.DebugFile // the separate debug file; nil until it may be wanted, or if there is none
 
@@ -142,7 +143,7 @@ func (c *Code) Functions() *resolve.Table { return c.functions }
 func (c *Code) Lines() *debuginfo.Lines { return c.lines }
 
 // Close closes the separate debug file. The code can name no address any more. It
-// warns of what was wrong with the debug information, which look-ups have met.
+// warns of what was wrong with the debug information and the tables of functions, which look-ups have met.
 func (c *Code) Close() error {
 	var err error
 	if c.lines != nil {
@@ -150,6 +151,11 @@ func (c *Code) Close() error {
 	}
 	if err != nil {
 		c.o.Warn(err)
+	}
+	if c.recorded != nil {
+		for _, fault := range c.recorded.faults {
+			c.o.Warn(fault)
+		}
 	}
 	if c.debug == nil {
 		return nil
@@ -187,6 +193,7 @@ type Place struct {
 
 	Symbol   string  `json:"symbol,omitempty"`    // where it differs from Function
 	NoSymbol bool    `json:"no_symbol,omitempty"` // Function is made up: only unwind tables know of it
+	Recorded bool    `json:"recorded,omitempty"`  // Function is not that of a symbol, but of the image's table of functions
 	Unsized  bool    `json:"unsized,omitempty"`   // the symbol has no size, and nothing else tells that the function reaches this far
 	Source   string  `json:"source,omitempty"`    // file:line
 	Inlines  []Frame `json:"inlines,omitempty"`   // none, or at least two
@@ -215,6 +222,8 @@ func (p *Place) String() string {
 	}
 	text := fmt.Sprintf("%s+%#x", p.display, p.FunctionOffset)
 	switch {
+	case p.Recorded:
+		text += " (recorded)"
 	case p.NoSymbol:
 		text += " (no symbol)"
 	case p.Unsized:
@@ -227,6 +236,11 @@ func (p *Place) String() string {
 func (c *Code) Function(a image.Addr) Place {
 	p := Place{file: c.inFile(a)}
 	f, ok := c.functions.Lookup(p.file.Section, p.file.Offset)
+	if !ok || !f.From.IsSymbol() || f.Unsized {
+		if recorded, found := c.Recorded(a, f.Start); found {
+			f, ok, p.Recorded = recorded, true, true
+		}
+	}
 	if !ok {
 		return p
 	}
@@ -235,7 +249,7 @@ func (c *Code) Function(a image.Addr) Place {
 	if f.Raw != p.Function {
 		p.Symbol = f.Raw
 	}
-	p.NoSymbol, p.Unsized = !f.From.IsSymbol(), f.Unsized
+	p.NoSymbol, p.Unsized = !f.From.IsSymbol() && !p.Recorded, f.Unsized
 	return p
 }
 

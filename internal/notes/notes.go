@@ -5,6 +5,8 @@
 //	stapsdt.go  .note.stapsdt, for gdb, perf, bpftrace, bcc and SystemTap
 //	usdt.go     .note.usdt, for DTrace on Linux
 //
+// functions.go writes, and readfunctions.go reads, the tables that say which function each site is in.
+//
 // Notes are not loaded, so no linker's garbage collection follows what they refer
 // to: left alone, the note of a function that is dropped says that there is a probe at
 // 0, and a tracer that cannot arm it arms none of that name. gold does not even link
@@ -51,6 +53,8 @@ type Writer struct {
 	m        arch.Machine
 	keptText int    // the last text section that addKeepSection was called for
 	base     uint32 // the symbol of BaseSection, once it is needed
+
+	functionNote uint32 // the symbol of the note of functions, once it is needed
 }
 
 // NewWriter returns a Writer that adds sections to an edit.

@@ -10,6 +10,7 @@ package sites
 import (
 	"debug/elf"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -40,7 +41,20 @@ type Site struct {
 	Note   *notes.Note  // nil if no note names the site; of several, the one of the record's probe
 	Edit   *dtrace.Edit // of FromEdit
 
-	probe *linkerset.Probe // nil for FromRecord
+	probe    *linkerset.Probe   // nil for FromRecord
+	function *notes.FunctionRow // nil if other than tables of functions lead to the site
+}
+
+// Operands say where the arguments are: those of the note, or of the table of functions that leads to the site; "" if neither
+// does.
+func (s *Site) Operands() string {
+	switch {
+	case s.Note != nil:
+		return s.Note.Args
+	case s.function != nil:
+		return s.function.Operands
+	}
+	return ""
 }
 
 // Options say which names stubs and probe objects have, and which records are read.
@@ -64,6 +78,7 @@ type Space struct {
 	Sites         []Site             // sorted by address; at one address records come first, and then notes
 	RecordLayouts []linkerset.Layout // those of Layouts that have records or faults
 	Notes         []notes.Note
+	Functions     []notes.FunctionRow // if nothing else leads to the records
 	DOF           []dof.FunctionProbe // of a linked file
 	Faults        Faults
 }
@@ -74,6 +89,7 @@ type Faults struct {
 	Notes   []error // each an *elfreloc.Error
 	// NotesUnread keeps whole sections of notes from being read.
 	NotesUnread error
+	Functions   []error         // of tables of functions, each an *elfreloc.Error
 	DOF         []error         // each an *elfreloc.Error
 	Edits       []patch.Refusal // marks of dtrace -G whose sites have none of its forms
 }
@@ -123,7 +139,36 @@ func (s *Space) readRecords() error {
 			s.Sites = append(s.Sites, Site{Entry: entries[i]})
 		}
 	}
+	if len(s.RecordLayouts) == 0 && len(s.Object.Sections) == 0 {
+		if err := s.readLoadedRecords(); err != nil {
+			return err
+		}
+	}
 	s.sort()
+	return nil
+}
+
+// readLoadedRecords reads the records of an image without section headers, to which its tables of functions lead.
+func (s *Space) readLoadedRecords() (err error) {
+	if s.Functions, s.Faults.Functions, err = notes.ReadFunctions(s.Object, s.File); err != nil {
+		return err
+	}
+	for i := range s.Functions {
+		f := &s.Functions[i]
+		if !f.Recorded {
+			continue
+		}
+		layout := linkerset.Layout{Format: f.Format}
+		if !slices.Contains(s.RecordLayouts, layout) {
+			s.RecordLayouts = append(s.RecordLayouts, layout)
+		}
+		entry, fault := layout.ReadRecord(s.Memory, f.Kind, f.Record.Add(s.Base))
+		if fault != nil {
+			s.Faults.Records = append(s.Faults.Records, fault)
+			continue
+		}
+		s.Sites = append(s.Sites, Site{Entry: entry, function: f})
+	}
 	return nil
 }
 
@@ -245,7 +290,13 @@ func (s *Space) Probe(site *Site) (linkerset.Probe, error) {
 	if site.probe != nil {
 		return *site.probe, nil
 	}
-	return s.Probes.Lookup(site.Entry.Probe)
+	probe, err := s.Probes.Lookup(site.Entry.Probe)
+	if f := site.function; f != nil && f.Types != "" && len(probe.Args) == 0 {
+		for i, native := range strings.Split(f.Types, "\x00") {
+			probe.Args = append(probe.Args, linkerset.Argument{Index: i, Native: native})
+		}
+	}
+	return probe, err
 }
 
 // HasSource returns a function that reports whether a site has a source.

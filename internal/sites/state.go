@@ -235,10 +235,14 @@ func (s *Space) Semaphore(site *Site) (semaphore image.Ref, ok bool, err error) 
 	switch {
 	case site.Kind == arch.Enabled:
 		return s.loadedSemaphore(site)
-	case site.Note == nil || site.Note.Semaphore.Null():
+	case site.Note == nil && site.function != nil:
+		semaphore = site.function.Semaphore
+	case site.Note != nil:
+		semaphore = site.Note.Semaphore
+	}
+	if semaphore.Null() {
 		return image.Ref{}, false, nil
 	}
-	semaphore = site.Note.Semaphore
 	semaphore.Addr = semaphore.Addr.Add(s.Base)
 	return semaphore, true, nil
 }
