@@ -32,6 +32,9 @@ type Traits struct {
 	Relative []RelativeReloc
 	// AlsoRelative are types that do so alone, which some assemblers write instead.
 	AlsoRelative []uint32
+	// LongRelative is the type that stores a 64-bit distance, for tables of functions, if some linker does not
+	// know Relative outside of unwind tables; 0 if all know it.
+	LongRelative uint32
 
 	Sizes
 	// PopsPushed is a function of the machine's ABI that takes off the stack what code pushes before

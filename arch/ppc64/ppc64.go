@@ -73,7 +73,9 @@ func (m Machine) newTraits(name string, stack int, conventions arch.Conventions,
 			elf.R_PPC64_ADDR64: {Size: 8}, elf.R_PPC64_UADDR64: {Size: 8}, elf.R_PPC64_ADDR32: {Size: 4}, elf.R_PPC64_UADDR32: {Size: 4},
 			elf.R_PPC64_ADDR16: {Size: 2}, elf.R_PPC64_UADDR16: {Size: 2},
 		},
-		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_PPC64_REL32)}},
+		Relative:     []arch.RelativeReloc{{Type: uint32(elf.R_PPC64_REL32)}},
+		AlsoRelative: []uint32{uint32(elf.R_PPC64_REL64)},
+		LongRelative: uint32(elf.R_PPC64_REL64), // mold before version 2
 		Sizes: arch.Sizes{
 			Site:   insnLen,
 			Branch: 5 * insnLen, // bcl; mflr; mtlr; addis; ld

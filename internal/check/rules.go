@@ -44,8 +44,8 @@ var (
 		"Records were linked twice, or code was folded together that differs in its probes.",
 		"Link each object, and what sites --asm writes, once; link converted objects and no sites --asm of them."}
 	WrongFunction = &Rule{"wrong-function", Error, "the recorded function of a site is not the one of its symbol",
-		"Something has renamed functions, moved code or written over the table after the conversion.",
-		"Rename before the conversion (objcopy), and link the objects as they were converted."}
+		"Something has changed the symbols, moved the code or written over the table after the conversion.",
+		"Link the objects as they were converted."}
 	BrokenFunctions = &Rule{"broken-functions", Error, "a table of functions cannot be read",
 		"A tool or a linker script has cut the section .sdt_functions, or has written over it; or a later sdtconvert made it.",
 		"Link .sdt_functions as it was made, as one piece."}

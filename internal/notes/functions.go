@@ -42,32 +42,46 @@ const (
 	tableEnd   = "ftds"
 )
 
-// The sizes of what stands before the rows of a table and behind its names, in bytes.
+// The sizes of what stands before the rows of a table and behind its names, in bytes. The header has a distance besides.
 const (
-	tableHeader = 20
+	tableHeader = 16
 	tableFooter = 8
 )
 
 // Where the fields of a table's header are, behind tableBegin, four bytes that describe the table.
 const (
-	tableSizeAt    = 8  // of the table with its footer, bytes
-	tableCountAt   = 12 // of rows
-	tableRecordsAt = 16 // the distance of the first record
+	tableSizeAt    = 8           // of the table with its footer, bytes
+	tableCountAt   = 12          // of rows
+	tableRecordsAt = tableHeader // the distance of the first record
 )
 
-// The columns that a table may have besides the site and its function.
+// The columns that a table may have besides the site and its function, and whether its distances have 8 bytes and not 4.
 const (
 	semaphoreColumn = 1 << iota
 	operandsColumn
 	typesColumn
-	knownColumns = semaphoreColumn | operandsColumn | typesColumn
+	longDistances = 0x80
+	knownColumns  = semaphoreColumn | operandsColumn | typesColumn | longDistances
 )
+
+// distanceSize returns the size of a distance in bytes.
+func distanceSize(columns byte) int {
+	if columns&longDistances != 0 {
+		return 8
+	}
+	return 4
+}
 
 // rowSize returns the size of a row in bytes.
 func rowSize(columns byte) int {
-	size := 8
-	for ; columns != 0; columns &= columns - 1 {
-		size += 4
+	size := distanceSize(columns) + 4
+	if columns&semaphoreColumn != 0 {
+		size += distanceSize(columns)
+	}
+	for _, column := range []byte{operandsColumn, typesColumn} {
+		if columns&column != 0 {
+			size += 4
+		}
 	}
 	return size
 }
@@ -113,7 +127,7 @@ func (w *Writer) AddFunctions(text int, rela bool, table FunctionTable, rows []S
 
 // addTable adds a section that holds a table, in the group of a section.
 func (w *Writer) addTable(table FunctionTable, rela bool, groupOf int, rows []SiteFunction) (section int, err error) {
-	b := newTableBuilder(w.edit.Object().Encoding, &table, rows)
+	b := newTableBuilder(w.edit.Object().Encoding, w.columns(rows), &table, rows)
 	section = w.edit.AddSection(elfreloc.NewSection{
 		Name: FunctionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 4, Data: b.data,
 		Relocs: len(b.fields) > 0, RelocCount: len(b.fields), Rela: rela, GroupOf: groupOf,
@@ -122,11 +136,38 @@ func (w *Writer) addTable(table FunctionTable, rela bool, groupOf int, rows []Si
 		if !rela {
 			b.layout.Order.PutUint32(b.data[f.offset:], uint32(f.to.Addend))
 		}
-		if err := linkerset.AddDistance(w.edit, w.m, section, f.offset, f.to); err != nil {
+		if err := w.addDistance(section, f); err != nil {
 			return 0, err
 		}
 	}
 	return section, nil
+}
+
+// addDistance adds the relocations of a distance.
+func (w *Writer) addDistance(section int, f noteField) error {
+	if long := w.m.Traits().LongRelative; long != 0 {
+		return w.edit.AddRelocation(section, elfreloc.Relocation{Offset: f.offset, Type: long, Sym: f.to.Sym, Addend: f.to.Addend})
+	}
+	return linkerset.AddDistance(w.edit, w.m, section, f.offset, f.to)
+}
+
+// columns returns the columns of a table with rows.
+func (w *Writer) columns(rows []SiteFunction) (columns byte) {
+	if w.m.Traits().LongRelative != 0 {
+		columns = longDistances
+	}
+	for i := range rows {
+		if rows[i].Semaphore != (linkerset.SymbolRef{}) {
+			columns |= semaphoreColumn
+		}
+		if rows[i].Operands != "" {
+			columns |= operandsColumn
+		}
+		if len(rows[i].Types) > 0 {
+			columns |= typesColumn
+		}
+	}
+	return columns
 }
 
 // noteSymbol finds or makes the symbol of the note that leads to the tables, of which a link keeps one,
@@ -142,7 +183,7 @@ func (w *Writer) noteSymbol() (sym uint32, err error) {
 	note, field := &sectionNotes{layout: w.edit.Object().Encoding, rela: rela}, uint64(0)
 	note.add(functionOwner, functionType, func(n *sectionNotes) {
 		field = uint64(len(n.data))
-		n.data = append(n.data, make([]byte, 4)...)
+		n.data = append(n.data, make([]byte, distanceSize(w.columns(nil)))...)
 	})
 	holder := w.edit.AddComdat(elfreloc.NewSection{
 		Name: functionNoteSection, Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: noteAlign, Data: note.data,
@@ -155,34 +196,23 @@ func (w *Writer) noteSymbol() (sym uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.functionNote, linkerset.AddDistance(w.edit, w.m, holder, field, linkerset.SymbolRef{Sym: w.edit.SectionSymbol(table)})
+	return w.functionNote, w.addDistance(holder, noteField{field, linkerset.SymbolRef{Sym: w.edit.SectionSymbol(table)}})
 }
 
 // tableBuilder makes the bytes of a table.
 type tableBuilder struct {
-	layout elfreloc.Encoding
-	data   []byte
-	fields []noteField                    // distances from themselves
-	texts  map[string]uint32              // where the texts of operands and types are
-	starts map[linkerset.SymbolRef]uint32 // where functions are described
+	layout  elfreloc.Encoding
+	columns byte
+	data    []byte
+	fields  []noteField                    // distances from themselves
+	texts   map[string]uint32              // where the texts of operands and types are
+	starts  map[linkerset.SymbolRef]uint32 // where functions are described
 }
 
-func newTableBuilder(encoding elfreloc.Encoding, table *FunctionTable, rows []SiteFunction) *tableBuilder {
-	columns := byte(0)
-	for i := range rows {
-		if rows[i].Semaphore != (linkerset.SymbolRef{}) {
-			columns |= semaphoreColumn
-		}
-		if rows[i].Operands != "" {
-			columns |= operandsColumn
-		}
-		if len(rows[i].Types) > 0 {
-			columns |= typesColumn
-		}
-	}
-	size := rowSize(columns)
+func newTableBuilder(encoding elfreloc.Encoding, columns byte, table *FunctionTable, rows []SiteFunction) *tableBuilder {
+	header, size := tableHeader+distanceSize(columns), rowSize(columns)
 	b := &tableBuilder{
-		layout: encoding, data: make([]byte, tableHeader+len(rows)*size, tableHeader+len(rows)*(size+32)+tableFooter),
+		layout: encoding, columns: columns, data: make([]byte, header+len(rows)*size, header+len(rows)*(size+32)+tableFooter),
 		texts: map[string]uint32{}, starts: map[linkerset.SymbolRef]uint32{},
 	}
 	copy(b.data, tableBegin)
@@ -191,7 +221,7 @@ func newTableBuilder(encoding elfreloc.Encoding, table *FunctionTable, rows []Si
 		b.fields = append(b.fields, noteField{tableRecordsAt, table.Records})
 	}
 	for i := range rows {
-		b.addRow(tableHeader+i*size, columns, &rows[i])
+		b.addRow(header+i*size, &rows[i])
 	}
 	b.pad()
 	total := uint32(len(b.data) + tableFooter)
@@ -202,23 +232,24 @@ func newTableBuilder(encoding elfreloc.Encoding, table *FunctionTable, rows []Si
 }
 
 // addRow fills the row at an offset, and adds the names that it is the first to have.
-func (b *tableBuilder) addRow(at int, columns byte, row *SiteFunction) {
+func (b *tableBuilder) addRow(at int, row *SiteFunction) {
 	b.fields = append(b.fields, noteField{uint64(at), row.Site})
-	if row.Function != "" {
-		b.layout.Order.PutUint32(b.data[at+4:], b.function(row))
-	}
-	at += 8
-	if columns&semaphoreColumn != 0 {
+	at += distanceSize(b.columns)
+	if b.columns&semaphoreColumn != 0 {
 		if row.Semaphore != (linkerset.SymbolRef{}) {
 			b.fields = append(b.fields, noteField{uint64(at), row.Semaphore})
 		}
-		at += 4
+		at += distanceSize(b.columns)
 	}
-	if columns&operandsColumn != 0 {
+	if row.Function != "" {
+		b.layout.Order.PutUint32(b.data[at:], b.function(row))
+	}
+	at += 4
+	if b.columns&operandsColumn != 0 {
 		b.putText(at, row.Operands)
 		at += 4
 	}
-	if columns&typesColumn != 0 && len(row.Types) > 0 {
+	if b.columns&typesColumn != 0 && len(row.Types) > 0 {
 		b.putText(at, strings.Join(row.Types, "\x00")+"\x00") // an empty string ends the list
 	}
 }
@@ -245,7 +276,7 @@ func (b *tableBuilder) function(row *SiteFunction) uint32 {
 	offset := uint32(len(b.data))
 	b.starts[row.Start] = offset
 	b.fields = append(b.fields, noteField{uint64(offset), row.Start})
-	b.data = append(append(append(b.data, 0, 0, 0, 0), row.Function...), 0)
+	b.data = append(append(append(b.data, make([]byte, distanceSize(b.columns))...), row.Function...), 0)
 	return offset
 }
 

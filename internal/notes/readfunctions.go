@@ -121,7 +121,11 @@ func (r *functionReader) tablesOf(note image.Addr, typ uint32) image.Range {
 		r.fail(note, "a note of sdtconvert of type %d, and this program reads type %d; use a later sdtconvert", typ, functionType)
 		return image.Range{}
 	}
-	first, err := r.im.Distance(note)
+	columns := byte(0)
+	if r.im.Machine().Traits().LongRelative != 0 {
+		columns = longDistances
+	}
+	first, err := r.distance(note, columns)
 	if err != nil {
 		r.fail(note, "%w", reason(err))
 		return image.Range{}
@@ -195,35 +199,35 @@ func (r *functionReader) readTables(at image.Addr, data []byte) {
 
 // readTable reads the rows of a table.
 func (r *functionReader) readTable(at image.Addr, data []byte) error {
-	order := r.o.Encoding.Order
 	version, form, kind, columns := data[4], data[5], arch.Kind(data[6]), data[7]
 	if version != FunctionVersion {
 		return fmt.Errorf("a table of functions of version %d, and this program reads version %d; use a later sdtconvert", version, FunctionVersion)
 	}
-	size, count := uint64(rowSize(columns)), uint64(order.Uint32(data[tableCountAt:]))
 	if int(form) > len(linkerset.Formats()) || kind >= arch.Kinds || columns&^knownColumns != 0 {
 		return errors.New("a table of functions with an unknown kind of records, sites or columns")
 	}
-	if count > uint64(len(data)-tableHeader-tableFooter)/size {
+	header, size, count := uint64(tableHeader+distanceSize(columns)), uint64(rowSize(columns)), uint64(r.o.Encoding.Order.Uint32(data[tableCountAt:]))
+	if count > (uint64(len(data))-header-min(tableFooter, uint64(len(data))-header))/size {
 		return fmt.Errorf("a table of functions of %d bytes with %d rows", len(data), count)
 	}
-	t := functionTable{functionReader: r, at: at, data: data, text: string(data), names: tableHeader + count*size, functions: map[uint32]FunctionRow{}}
-	var records image.Ref
-	var step uint64
+	t := functionTable{
+		functionReader: r, at: at, data: data, text: string(data), columns: columns, names: header + count*size,
+		functions: map[uint32]FunctionRow{},
+	}
+	first, step := FunctionRow{Kind: kind, Recorded: form != 0}, uint64(0)
 	if form != 0 {
-		step = uint64(linkerset.Layout{Format: linkerset.Format(form - 1)}.Size(r.o.Encoding.Word()))
-		var err error
-		if records, err = r.im.Distance(at.Add(tableRecordsAt)); err != nil {
+		records, err := t.distance(tableRecordsAt)
+		if err != nil {
 			return reason(err)
 		}
+		first.Record, first.Format = records.Addr, linkerset.Format(form-1)
+		step = uint64(linkerset.Layout{Format: first.Format}.Size(r.o.Encoding.Word()))
 	}
 	for i := range count {
-		row := FunctionRow{Kind: kind, Recorded: form != 0, Record: records.Addr.Add(i * step)}
-		if form != 0 {
-			row.Format = linkerset.Format(form - 1)
-		}
-		if err := t.readRow(&row, tableHeader+i*size, columns); err != nil {
-			r.fail(at.Add(tableHeader+i*size), "%w", err)
+		row := first
+		row.Record.Offset += i * step
+		if err := t.readRow(&row, header+i*size); err != nil {
+			r.fail(at.Add(header+i*size), "%w", err)
 			continue
 		}
 		r.rows = append(r.rows, row)
@@ -236,14 +240,32 @@ type functionTable struct {
 	*functionReader
 	at        image.Addr
 	data      []byte
-	text      string                 // the same
+	text      string // the same
+	columns   byte
 	names     uint64                 // where the names begin in data
 	functions map[uint32]FunctionRow // Function and Start, by their offset in data
 }
 
+// distance reads the distance at an offset of the table.
+func (t *functionTable) distance(off uint64) (image.Ref, error) {
+	return t.functionReader.distance(t.at.Add(off), t.columns)
+}
+
+// distance reads the distance at an address.
+func (r *functionReader) distance(at image.Addr, columns byte) (image.Ref, error) {
+	if columns&longDistances == 0 || r.o.Type == elf.ET_REL { // of which the relocation tells
+		return r.im.Distance(at)
+	}
+	data, err := r.im.Bytes(at, 8)
+	if err != nil {
+		return image.Ref{}, err
+	}
+	return image.Ref{Addr: at.Add(r.o.Encoding.Order.Uint64(data))}, nil
+}
+
 // readRow reads the row at an offset of the table.
-func (t *functionTable) readRow(row *FunctionRow, off uint64, columns byte) error {
-	site, err := t.im.Distance(t.at.Add(off))
+func (t *functionTable) readRow(row *FunctionRow, off uint64) error {
+	site, err := t.distance(off)
 	if err != nil {
 		return reason(err)
 	}
@@ -251,8 +273,18 @@ func (t *functionTable) readRow(row *FunctionRow, off uint64, columns byte) erro
 		return fmt.Errorf("a row of a site that is not in code, at %s", t.im.Place(site.Addr))
 	}
 	row.Site = site.Addr
-	order := t.o.Encoding.Order
-	if function := order.Uint32(t.data[off+4:]); function != 0 {
+	off += uint64(distanceSize(t.columns))
+	if t.columns&semaphoreColumn != 0 {
+		semaphore, err := t.distance(off)
+		if err != nil {
+			return reason(err)
+		}
+		if semaphore.Addr != t.at.Add(off) { // as a field of 0 has it
+			row.Semaphore = semaphore
+		}
+		off += uint64(distanceSize(t.columns))
+	}
+	if function := t.o.Encoding.Order.Uint32(t.data[off:]); function != 0 {
 		f, ok := t.functions[function]
 		if !ok {
 			if f, err = t.function(function); err != nil {
@@ -262,24 +294,14 @@ func (t *functionTable) readRow(row *FunctionRow, off uint64, columns byte) erro
 		}
 		row.Function, row.Start = f.Function, f.Start
 	}
-	off += 8
-	if columns&semaphoreColumn != 0 {
-		semaphore, err := t.im.Distance(t.at.Add(off))
-		if err != nil {
-			return reason(err)
-		}
-		if semaphore.Addr != t.at.Add(off) { // as a field of 0 has it
-			row.Semaphore = semaphore
-		}
-		off += 4
-	}
-	if columns&operandsColumn != 0 {
+	off += 4
+	if t.columns&operandsColumn != 0 {
 		if row.Operands, err = t.optional(off, "\x00"); err != nil {
 			return err
 		}
 		off += 4
 	}
-	if columns&typesColumn != 0 {
+	if t.columns&typesColumn != 0 {
 		row.Types, err = t.optional(off, "\x00\x00")
 	}
 	return err
@@ -287,11 +309,11 @@ func (t *functionTable) readRow(row *FunctionRow, off uint64, columns byte) erro
 
 // function reads what is known of a function, at an offset of the table.
 func (t *functionTable) function(off uint32) (FunctionRow, error) {
-	name, err := t.name(uint64(off)+4, "\x00")
+	name, err := t.name(uint64(off)+uint64(distanceSize(t.columns)), "\x00")
 	if err != nil {
 		return FunctionRow{}, err
 	}
-	start, err := t.im.Distance(t.at.Add(uint64(off)))
+	start, err := t.distance(uint64(off))
 	if err != nil {
 		return FunctionRow{}, reason(err)
 	}

@@ -21,7 +21,7 @@ type Site struct {
 	Function, Symbol, Source string
 	FunctionOffset           uint64 `json:"function_offset"`
 	NoSymbol                 bool   `json:"no_symbol"`
-	Unsized                  bool
+	Unsized, Recorded        bool
 	Kind, State              string
 	Semaphore                *Semaphore
 }
