@@ -47,7 +47,7 @@ const (
 	EhFrame                   // .eh_frame: the name is made up, sub_<address>; so it is for the rest
 	Exidx                     // .ARM.exidx
 	Descriptors               // a function descriptor, as of .opd
-	Recorded                  // a table of functions of sdtconvert, by Table.Named: a symbol's name without the symbol
+	Recorded                  // a table of functions of sdtconvert, by Table.Recorded: a symbol's name without the symbol
 )
 
 // IsSymbol reports whether a function's name is that of a symbol.
@@ -282,8 +282,8 @@ func (t *Table) function(e *entry, section int) Function {
 	}
 }
 
-// Named returns the function of a symbol's name that begins at an address, as something else than the table knows it.
-func (t *Table) Named(raw string, section int, start uint64) Function {
+// Recorded returns the function of a symbol's name that begins at an address, as an image records it.
+func (t *Table) Recorded(raw string, section int, start uint64) Function {
 	return Function{Name: fold(raw, t.golang), Raw: raw, From: Recorded, Section: section, Start: start}
 }
 

@@ -27,7 +27,7 @@ func (c *Code) Recorded(a image.Addr, start uint64) (resolve.Function, bool) {
 	if row == nil {
 		return resolve.Function{}, false
 	}
-	return c.functions.Named(row.Function, at.Section, row.Start.Offset), true
+	return c.functions.Recorded(row.Function, at.Section, row.Start.Offset), true
 }
 
 // RecordedFaults returns what is wrong with the image's tables of functions. Close does not warn of it then.

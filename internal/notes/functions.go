@@ -242,7 +242,8 @@ func (b *tableBuilder) addRow(at int, row *SiteFunction) {
 		at += distanceSize(b.columns)
 	}
 	if row.Function != "" {
-		b.layout.Order.PutUint32(b.data[at:], b.function(row))
+		function := b.function(row) // which may move the data
+		b.layout.Order.PutUint32(b.data[at:], function)
 	}
 	at += 4
 	if b.columns&operandsColumn != 0 {

@@ -32,7 +32,7 @@ func randomProgram(r *rand.Rand) [2]string {
 		fmt.Fprintln(&s, "static volatile int sum;")
 		var calls strings.Builder
 		for j := range 8 {
-			name, p := fmt.Sprintf("f%d_%d", i, j), r.IntN(probes)
+			name, p := fmt.Sprintf("f%d_%d%s", i, j, strings.Repeat("_long", r.IntN(2)*r.IntN(60))), r.IntN(probes)
 			static := ""
 			if r.IntN(2) == 0 {
 				static = "static "
