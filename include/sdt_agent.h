@@ -142,7 +142,7 @@ static struct {
 } sdt_agent;
 
 /* Probes in a handler do not fire, and no handler runs in itself. */
-static __thread int sdt_agent_busy __attribute__((tls_model("initial-exec")));
+static __thread int sdt_agent_busy __attribute__((unused, tls_model("initial-exec")));
 
 SDT_AGENT_FN const char *
 sdt_agent_reason(int error)

@@ -57,6 +57,7 @@ func installed(prefix string) (all []string) {
 	for _, file := range []string{
 		"-rwxr-xr-x bin/sdtconvert",
 		"-rw-r--r-- include/sdt.h",
+		"-rw-r--r-- include/sdt_agent.h",
 		"-rw-r--r-- include/sdt_forms.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
@@ -210,6 +211,7 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx share/doc/sdtconvert/LICENSE",
 		"Lrwxrwxrwx share/doc/sdtconvert/include/freebsd",
 		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt.h",
+		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt_agent.h",
 		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt_forms.h",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
