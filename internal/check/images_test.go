@@ -1,7 +1,9 @@
 package check_test
 
 import (
+	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"strconv"
@@ -195,6 +197,35 @@ func TestUnanchoredSite(t *testing.T) {
 		b.eachLinker(func(b *build, l toolchains.Linker) {
 			b.link(l, "prog", "fire.o", "bare.o", "define.o")
 			b.finds([]string{"unanchored-site prog  app___start"}, "prog")
+		})
+	})
+}
+
+// A table of functions that says something else than the symbols, and one of a version that is not known.
+func TestTablesOfFunctions(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compiled()
+		b.convert("--functions", "fire.o", "define.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o")
+			b.finds([]string{}, "prog")
+			f := disk.OpenELF(b, b.path("prog"))
+			table := f.Section(".sdt_functions")
+			data := expect.Value(table.Data())(b)
+			name := bytes.Index(data, []byte("\x00stop\x00")) + 1
+			if name == 0 {
+				name = bytes.Index(data, []byte("stop\x00")) // behind a distance that does not end with zero
+			}
+			start := name - 4 // the lowest byte of the distance
+			if f.ByteOrder == binary.ByteOrder(binary.BigEndian) {
+				start = name - 1
+			} else if b.machine == toolchains.PPC64LE {
+				start = name - 8
+			}
+			b.overwrite("prog", fmt.Sprint(table.Addr+uint64(start)), []byte{data[start] - 4})
+			b.finds([]string{"wrong-function prog stop app___stop"}, "prog")
+			b.overwrite("prog", fmt.Sprint(table.Addr+uint64(bytes.Index(data, []byte("sdtf\x01\x01")))+4), []byte{2})
+			b.message(b.check("--allow=wrong-function", "prog").Findings, "a table of functions of version 2, and this program reads version 1")
 		})
 	})
 }

@@ -15,13 +15,13 @@ import (
 	"sdtconvert/patch"
 )
 
-// Object converts the bytes of an object, without flags. It reports whether there was
+// Object converts the bytes of an object, with records and tables of functions. It reports whether there was
 // something to convert, and nothing in the way.
 func Object(t testing.TB, data []byte) ([]byte, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.o")
 	disk.Write(t, path, data)
-	opts := patch.Options{FixedLayout: true}.Complete()
+	opts := patch.Options{FixedLayout: true, Functions: patch.WithFunctions}.Complete()
 	// Of what stays as it is, no fresh file is made.
 	target := filepath.Join(t.TempDir(), "b.o")
 	r := convert.New(convert.Options{Patch: opts, Jobs: 1, SkipUnchanged: true}, &replace.Writer{}).File(path, target)
