@@ -142,6 +142,7 @@ func (c *Converter) convertMembers(a *input.Archive, r *Result, work func(m *mem
 	err := a.Batches(func(batch []*input.Source) error {
 		var changed error
 		parallel.InOrder(len(batch), c.memberJobs, func(i int) *member { return c.convertMember(a, batch[i]) }, func(_ int, m *member) {
+			m.src.Unload()
 			if m.err == nil && !failed {
 				m.err = work(m)
 			}

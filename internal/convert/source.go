@@ -86,6 +86,7 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		_, err := patch.NewScan(o.Object, o.Machine, c.Patch).CheckEarlier()
 		return nil, err
 	}
+	o.Source.Load()
 	return patch.Examine(o.Object, c.Patch)
 }
 

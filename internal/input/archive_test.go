@@ -232,3 +232,19 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 	got := each(t, thinDirectory(t, []byte(thin)), input.Options{})
 	wantLines(t, got, "thin.a(other1.a): is a member of the archive other1.a, which is not read here; make the archive anew with ar, of files alone")
 }
+
+// A member that is loaded has the bytes that it has without, and so has the next one, which gets the same memory.
+func TestLoadedMembers(t *testing.T) {
+	files := ofSizes(100, 9000, 20_001, 1<<20+1)
+	at := 0
+	expect.OK(t, openArchive(t, archives.Regular(files...)).Each(func(src *input.Source) error {
+		want := string(files[at].Data)
+		expect.Equal(t, want, string(contents(t, src)), "%s", src.Name)
+		src.Load()
+		expect.Equal(t, want, string(contents(t, src)), "%s, loaded", src.Name)
+		src.Unload()
+		at++
+		return nil
+	}))
+	expect.Equal(t, len(files), at)
+}

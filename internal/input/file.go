@@ -8,15 +8,12 @@
 package input
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"sdtconvert/internal/paths"
@@ -31,24 +28,9 @@ type File struct {
 	Path string
 	Info fs.FileInfo
 
-	file *os.File
-
-	reads   atomic.Int32 // calls of ReadAt so far, if it is a small file
-	once    sync.Once
-	content *[]byte // of a small file, once it is read; of a pool
-	failure error   // in reading it
+	file    *os.File
+	content *[]byte // once Source.Load has read all of it; of loaded
 }
-
-// smallFile is the size of files of which all is read at once, in bytes, after firstReads that tell whether an object names
-// probes: headers, sections and names. Most objects are smaller; of one that is converted nearly all is wanted, in some
-// twenty pieces, and of others nothing more.
-const (
-	smallFile  = 64 << 10
-	firstReads = 4
-)
-
-// contents are buffers for small files.
-var contents = sync.Pool{New: func() any { b := make([]byte, 0, smallFile); return &b }}
 
 // Open opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
 // which means nothing to a regular file.
@@ -77,42 +59,27 @@ func (f *File) Size() int64 { return f.Info.Size() }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
-	if f.Size() > smallFile || f.reads.Add(1) <= firstReads {
+	if f.content == nil || off < 0 {
 		return f.file.ReadAt(b, off)
 	}
-	f.once.Do(f.readAll)
-	if f.failure != nil || off < 0 {
-		return f.file.ReadAt(b, off) // which says what is wrong
-	}
-	content := *f.content
-	if off >= int64(len(content)) {
-		return 0, io.EOF
-	}
-	n := copy(b, content[off:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
+	return readFrom(*f.content, b, off)
 }
 
-// readAll reads a small file.
-func (f *File) readAll() {
-	f.content = contents.Get().(*[]byte)
-	var n int
-	n, f.failure = f.file.ReadAt((*f.content)[:f.Size()], 0)
-	*f.content = (*f.content)[:n]
+// readFrom reads at an offset of data, as io.ReaderAt says.
+func readFrom(data, b []byte, off int64) (n int, err error) {
+	if off < int64(len(data)) {
+		n = copy(b, data[off:])
+	}
+	if n < len(b) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // Close closes the file. No read may follow.
 func (f *File) Close() error {
-	err := f.file.Close()
-	f.once.Do(func() {})
-	if f.content != nil {
-		contents.Put(f.content)
-		f.content = nil
-	}
-	f.failure = cmp.Or(f.failure, os.ErrClosed)
-	return err
+	unload(&f.content)
+	return f.file.Close()
 }
 
 // CheckUnchanged returns an error that is ErrChanged if the open file, or the file at its path, is not what was opened. One

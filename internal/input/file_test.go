@@ -48,19 +48,22 @@ func TestSourceReadsWhatIsThere(t *testing.T) {
 		f := open(t, write(t, path, data))
 		expect.Equal(t, int64(size), f.Size(), "%d bytes", size)
 		src := f.Source()
-		for _, off := range []int{0, 1, size / 2, size - 100, size - 1} {
-			if off < 0 || off >= size {
-				continue
-			}
-			b := make([]byte, 300)
-			n, err := src.ReadAt(b, int64(off))
-			if want := data[off:min(size, off+len(b))]; !bytes.Equal(b[:n], want) || (err == io.EOF) != (n < len(b)) {
-				t.Fatalf("at %d of %d: %d bytes, %v", off, size, n, err)
+		for _, prepare := range []func(){func() {}, func() { expect.Value(src.Type())(t) }, src.Load} { // reads, and keeps
+			prepare()
+			for _, off := range []int{0, 1, size / 2, size - 100, size - 1} {
+				if off < 0 || off >= size {
+					continue
+				}
+				b := make([]byte, 300)
+				n, err := src.ReadAt(b, int64(off))
+				if want := data[off:min(size, off+len(b))]; !bytes.Equal(b[:n], want) || (err == io.EOF) != (n < len(b)) {
+					t.Fatalf("at %d of %d: %d bytes, %v", off, size, n, err)
+				}
 			}
 		}
 		expect.OK(t, f.CheckUnchanged())
 		expect.OK(t, f.Close())
-		if _, err := src.ReadAt(make([]byte, 1), 0); size > 0 && !errors.Is(err, os.ErrClosed) {
+		if _, err := f.Source().ReadAt(make([]byte, 1), 0); size > 0 && !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%d bytes, closed: %v", size, err)
 		}
 	}

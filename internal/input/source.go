@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
@@ -23,7 +24,9 @@ type Source struct {
 	err error // that keeps it from being read
 
 	typ     FileType
-	hasType bool // typ is known
+	head    []byte  // its beginning, once typ is known; nil before
+	tail    []byte  // its end, once some of it is read
+	content *[]byte // of a member, once Load has read it; of loaded
 }
 
 // Source returns all of a file.
@@ -33,16 +36,78 @@ func (f *File) Source() *Source { return &Source{Name: f.Path, Size: f.Size(), F
 // that is not there.
 func (s *Source) Err() error { return s.err }
 
-// ReadAt implements io.ReaderAt.
+// ReadAt implements io.ReaderAt. A source serves one goroutine at a time.
 func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
-	if off >= s.Size {
+	end := off + int64(len(b))
+	switch {
+	case off >= s.Size:
 		return 0, io.EOF
+	case off >= 0 && s.content != nil:
+		return readFrom(*s.content, b, off)
+	case off >= 0 && end <= int64(len(s.head)):
+		return copy(b, s.head[off:]), nil
+	case off >= s.Size-tailSize && end <= s.Size && s.hasTail():
+		return copy(b, s.tail[tailSize-(s.Size-off):]), nil
 	}
 	n, err = s.File.ReadAt(b[:min(int64(len(b)), s.Size-off)], s.Start+off)
 	if err == nil && n < len(b) {
 		err = io.EOF
 	}
 	return n, err
+}
+
+// tailSize is how many bytes of the end of a source are read at once. Compilers put the section headers there, and the
+// names of sections before them.
+const tailSize = 4096
+
+// hasTail reads the end of a source, unless it was read, and reports whether it could. A source that is not much longer has
+// none.
+func (s *Source) hasTail() bool {
+	if s.tail == nil && s.Size > 2*tailSize && s.File.content == nil {
+		tail := make([]byte, tailSize)
+		if _, err := s.File.ReadAt(tail, s.Start+s.Size-tailSize); err == nil {
+			s.tail = tail
+		}
+	}
+	return s.tail != nil
+}
+
+// loadedSize is the size of the largest source that Load reads, in bytes.
+const loadedSize = 1 << 20
+
+// loaded are buffers of sources that are no longer read.
+var loaded sync.Pool
+
+// Load reads all of a source at once, if it is not large: one read costs less than the twenty of a conversion, which report
+// errors. Its memory is used again after Unload or, if the source is a whole file, after File.Close.
+func (s *Source) Load() {
+	to := &s.content
+	if s.Start == 0 && s.Size == s.File.Size() {
+		to = &s.File.content
+	}
+	if *to != nil || s.Size > loadedSize {
+		return
+	}
+	buffer, _ := loaded.Get().(*[]byte)
+	if buffer == nil || int64(cap(*buffer)) < s.Size {
+		buffer = new(make([]byte, s.Size, s.Size+s.Size/2))
+	}
+	*buffer = (*buffer)[:s.Size]
+	if _, err := s.File.ReadAt(*buffer, s.Start); err != nil {
+		return
+	}
+	*to = buffer
+}
+
+// Unload releases what Load has read of a member of an archive.
+func (s *Source) Unload() { unload(&s.content) }
+
+// unload releases the content of a source, if there is any.
+func unload(content **[]byte) {
+	if *content != nil {
+		loaded.Put(*content)
+		*content = nil
+	}
 }
 
 // readFull reads the beginning of a source, or all of it.
@@ -59,14 +124,14 @@ func (s *Source) readFull(b []byte) error {
 
 // Type recognises a source by its first bytes.
 func (s *Source) Type() (FileType, error) {
-	if s.hasType || s.err != nil {
+	if s.head != nil || s.err != nil {
 		return s.typ, s.err
 	}
 	head := make([]byte, min(s.Size, HeadSize))
 	if err := s.readFull(head); err != nil {
 		return UnknownFile, err
 	}
-	s.typ, s.hasType = recognise(head), true
+	s.typ, s.head = recognise(head), head
 	return s.typ, nil
 }
 
