@@ -116,9 +116,14 @@ func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File)
 // bufferSize is how much of short extents is gathered before it is written, in bytes.
 const bufferSize = 64 << 10
 
+// buffers are for short extents: a run that writes many files would spend much of its time on collecting them.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
+
 // writeOutput writes an output, made from in, to where a file is.
 func writeOutput(to *os.File, in *input.File, out *elfreloc.Output) error {
-	b := bufio.NewWriterSize(to, int(min(bufferSize, out.Size)))
+	b := buffers.Get().(*bufio.Writer)
+	defer buffers.Put(b)
+	b.Reset(to)
 	err := out.Write(b, in)
 	switch {
 	case err == nil:
