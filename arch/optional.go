@@ -38,9 +38,9 @@ type DOF struct {
 
 // CallChecker is a Machine whose calls leave something on the stack that code behind them may read.
 type CallChecker interface {
-	// CheckCall refuses a site in a text, not of the form Nop, whose disabled form does not do to the stack what
-	// the code behind it relies on.
-	CheckCall(t Text, s Site, k Kind) *Refusal
+	// CallCheck returns a function for the sites of a text, best in their order, which serves one goroutine. It refuses
+	// a site, not of the form Nop, whose disabled form does not do to the stack what the code behind it relies on.
+	CallCheck(t Text) func(s Site, k Kind) *Refusal
 }
 
 // Bridger is a Machine whose linkers put code of their own between branches and where these

@@ -93,6 +93,7 @@ func (p *planner) addCalls() error {
 		return err
 	}
 	p.text = textReader{object: s.Object, maps: maps}
+	p.text.checker, _ = s.Machine.(arch.CallChecker)
 	if p.text.attributes, err = s.attributes(); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (p *planner) planSite(ref *Reference, located locatedSite, t arch.Text) (si
 	if site.Change, err = p.disable(ref, located.Site, t); err != nil {
 		return site, err
 	}
-	if refused := p.checkCall(ref, &site.Change, t); refused != nil {
+	if refused := p.checkCall(ref, &site.Change); refused != nil {
 		return site, refused
 	}
 	if located.Form == arch.Nop {
@@ -76,14 +76,13 @@ func (p *planner) planSite(ref *Reference, located locatedSite, t arch.Text) (si
 	return site, nil
 }
 
-// checkCall refuses a site whose disabled form does not suit the text around it. A site that calls a helper needs
-// no check: the helper does to the stack what the stub did.
-func (p *planner) checkCall(ref *Reference, change *arch.Change, t arch.Text) *arch.Refusal {
-	checker, ok := p.Scan.Machine.(arch.CallChecker)
-	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTestHelper {
+// checkCall refuses a site whose disabled form does not suit the text around it, which was read last. A site that calls a
+// helper needs no check: the helper does to the stack what the stub did.
+func (p *planner) checkCall(ref *Reference, change *arch.Change) *arch.Refusal {
+	if p.text.checkCall == nil || change.Site.Form == arch.Nop || change.Target == arch.TargetTestHelper {
 		return nil
 	}
-	return checker.CheckCall(t, change.Site, ref.Stub.Kind)
+	return p.text.checkCall(change.Site, ref.Stub.Kind)
 }
 
 // copyCode copies bytes of code, so that all sites share an allocation, and no section is kept for them.
@@ -181,11 +180,13 @@ func (p *planner) thunkRelocs(rs *elfreloc.RelocSection) ([]elfreloc.Relocation,
 // textReader reads the text of sections, and keeps the section that it read last.
 type textReader struct {
 	object     *elfreloc.Object
+	checker    arch.CallChecker       // nil for none
 	maps       map[int][]arch.Mapping // by section, of those that hold calls
 	attributes []byte
 	section    int // of text
 	text       arch.Text
-	relocs     []elfreloc.Relocation // of the last site, to be reused
+	checkCall  func(s arch.Site, k arch.Kind) *arch.Refusal // of text; nil if the machine's sites need no check
+	relocs     []elfreloc.Relocation                        // of the last site, to be reused
 }
 
 // read returns the text of a section.
@@ -198,5 +199,8 @@ func (t *textReader) read(section int) (arch.Text, error) {
 		return arch.Text{}, err
 	}
 	t.section, t.text = section, arch.Text{Code: code, Attributes: t.attributes, Map: t.maps[section]}
+	if t.checker != nil {
+		t.checkCall = t.checker.CallCheck(t.text)
+	}
 	return t.text, nil
 }

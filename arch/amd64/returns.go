@@ -21,17 +21,25 @@ const (
 	fixReturns         = "compile without -mspeculative-load-hardening, or with -mno-red-zone"
 )
 
-// CheckCall refuses a call if the code behind it reads the return address, which the call leaves
+// CallCheck refuses a call if the code behind it reads the return address, which the call leaves
 // below the stack pointer, before anything else is there.
-func (machine) CheckCall(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
-	end := s.Offset + uint64(len(s.Code))
-	if s.Form != arch.Call || end < t.Start || end > t.Start+uint64(len(t.Code)) {
+func (machine) CallCheck(t arch.Text) func(s arch.Site, k arch.Kind) *arch.Refusal {
+	c := &callCheck{text: t}
+	return c.check
+}
+
+// callCheck checks the calls of a text.
+type callCheck struct {
+	text     arch.Text
+	from, to int // of the text's code: no operand there is below the stack pointer
+}
+
+func (c *callCheck) check(s arch.Site, k arch.Kind) *arch.Refusal {
+	t, end := &c.text, s.Offset+uint64(len(s.Code))
+	if s.Form != arch.Call || end < t.Start || end > t.Start+uint64(len(t.Code)) || !c.mayReadBelow(int(end-t.Start)) {
 		return nil
 	}
 	code := t.Code[end-t.Start:]
-	if !mayReadBelow(code[:min(len(code), maxBehind*longestInstruction)]) {
-		return nil
-	}
 	moved := int64(0) // how far the stack pointer is from where it was behind the call
 	for range maxBehind {
 		inst, n := decode(code)
@@ -53,21 +61,44 @@ func (machine) CheckCall(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
 	return nil
 }
 
-// mayReadBelow reports whether code may have an operand below the stack pointer: a SIB byte of %rsp
-// without an index, as assemblers write it, and a negative displacement. Most code has none, and
-// need not be decoded.
-func mayReadBelow(code []byte) bool {
-	const sib = 0x24 // scale 0, no index, %rsp
-	for {
-		at := bytes.IndexByte(code, sib)
-		if at < 0 || at+1 >= len(code) {
-			return false
+// mayReadBelow reports whether an instruction that is looked at behind a call may have an operand below the stack pointer.
+// Most code has none, and need not be decoded; calls that are near share what was seen of it.
+func (c *callCheck) mayReadBelow(start int) bool {
+	code := c.text.Code
+	end := min(len(code), start+maxBehind*longestInstruction)
+	if start < c.from || start > c.to {
+		c.from, c.to = start, start
+	}
+	for ; c.to < end; c.to++ {
+		next := bytes.IndexByte(code[c.to:end], sibRSP)
+		if next < 0 {
+			c.to = end
+			break
 		}
-		code = code[at+1:]
-		if code[0] >= 0x80 || len(code) >= 4 && code[3] == 0xff {
+		if c.to += next; isBelow(code, c.to) {
 			return true
 		}
 	}
+	return false
+}
+
+// sibRSP is a SIB byte of %rsp without an index, as assemblers write it.
+const sibRSP = 0x24
+
+// isBelow reports whether a byte may be the SIB byte of an operand below the stack pointer: behind a ModRM byte for a
+// displacement, which is negative.
+func isBelow(code []byte, sib int) bool {
+	const mod, disp8, disp32 = 0xc7, 0x44, 0x84 // without the register
+	if sib == 0 {
+		return false
+	}
+	switch code[sib-1] & mod {
+	case disp8:
+		return sib+1 < len(code) && code[sib+1] >= 0x80
+	case disp32:
+		return sib+4 < len(code) && code[sib+4] >= 0x80
+	}
+	return false
 }
 
 // accesses reports whether an instruction reads or stores to what the return address was in,

@@ -116,7 +116,7 @@ func TestReturnsThatAreRead(t *testing.T) {
 		call := []byte{0xe8, 0, 0, 0, 0}
 		text := arch.Text{Start: uint64(r.IntN(2) * 0x100), Code: append(call, c.code...)}
 		site := arch.Site{Offset: text.Start, Code: call}
-		got := machine{mode}.CheckCall(text, site, arch.Probe)
+		got := machine{mode}.CallCheck(text)(site, arch.Probe)
 		if (got != nil) != c.refused {
 			t.Fatalf("behind a call % x: %v, want refused %v", c.code, got, c.refused)
 		}
@@ -124,9 +124,41 @@ func TestReturnsThatAreRead(t *testing.T) {
 			refused++
 		}
 		site.Form = arch.Tail
-		expect.Equal(t, nil, machine{mode}.CheckCall(text, site, arch.Probe), "of a tail call")
+		expect.Equal(t, nil, machine{mode}.CallCheck(text)(site, arch.Probe), "of a tail call")
 	}
 	if refused < 1000 {
+		t.Errorf("%d are refused", refused)
+	}
+}
+
+// TestReturnsOfManyCalls compares the check of many calls of one text, in their order and in none, with that of each alone.
+func TestReturnsOfManyCalls(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 63))
+	refused := 0
+	for range 500 {
+		c := &stackCode{Rand: r}
+		var sites []arch.Site
+		for range 1 + r.IntN(40) {
+			sites = append(sites, arch.Site{Offset: uint64(len(c.code)), Code: []byte{0xe8, 0, 0, 0, 0}})
+			c.emit(0xe8, 0, 0, 0, 0)
+			for range r.IntN(12) {
+				c.step()
+			}
+			c.moved, c.over = 0, false
+		}
+		text := arch.Text{Code: c.code}
+		inOrder, inNone := machine{mode}.CallCheck(text), machine{mode}.CallCheck(text)
+		for i, site := range sites {
+			other := sites[r.IntN(len(sites))]
+			alone := machine{mode}.CallCheck(text)(site, arch.Probe)
+			expect.Equal(t, alone != nil, inOrder(site, arch.Probe) != nil, "site %d of % x", i, c.code)
+			expect.Equal(t, machine{mode}.CallCheck(text)(other, arch.Probe) != nil, inNone(other, arch.Probe) != nil, "site at %d of % x", other.Offset, c.code)
+			if alone != nil {
+				refused++
+			}
+		}
+	}
+	if refused < 100 {
 		t.Errorf("%d are refused", refused)
 	}
 }
