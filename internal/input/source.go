@@ -25,7 +25,6 @@ type Source struct {
 
 	typ     FileType
 	head    []byte  // its beginning, once typ is known; nil before
-	tail    []byte  // its end, once some of it is read
 	content *[]byte // of a member, once Load has read it; of loaded
 }
 
@@ -38,38 +37,19 @@ func (s *Source) Err() error { return s.err }
 
 // ReadAt implements io.ReaderAt. A source serves one goroutine at a time.
 func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
-	end := off + int64(len(b))
 	switch {
 	case off >= s.Size:
 		return 0, io.EOF
 	case off >= 0 && s.content != nil:
 		return readFrom(*s.content, b, off)
-	case off >= 0 && end <= int64(len(s.head)):
+	case off >= 0 && off+int64(len(b)) <= int64(len(s.head)):
 		return copy(b, s.head[off:]), nil
-	case off >= s.Size-tailSize && end <= s.Size && s.hasTail():
-		return copy(b, s.tail[tailSize-(s.Size-off):]), nil
 	}
 	n, err = s.File.ReadAt(b[:min(int64(len(b)), s.Size-off)], s.Start+off)
 	if err == nil && n < len(b) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// tailSize is how many bytes of the end of a source are read at once. Compilers put the section headers there, and the
-// names of sections before them.
-const tailSize = 4096
-
-// hasTail reads the end of a source, unless it was read, and reports whether it could. A source that is not much longer has
-// none.
-func (s *Source) hasTail() bool {
-	if s.tail == nil && s.Size > 2*tailSize && s.File.content == nil {
-		tail := make([]byte, tailSize)
-		if _, err := s.File.ReadAt(tail, s.Start+s.Size-tailSize); err == nil {
-			s.tail = tail
-		}
-	}
-	return s.tail != nil
 }
 
 // loadedSize is the size of the largest source that Load reads, in bytes.
