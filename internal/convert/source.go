@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -86,9 +87,14 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		_, err := patch.NewScan(o.Object, o.Machine, c.Patch).CheckEarlier()
 		return nil, err
 	}
-	o.Source.Load()
+	if o.Source.Load(); o.Source.Size > manyBytes {
+		parallel.ReserveHeap()
+	}
 	return patch.Examine(o.Object, c.Patch)
 }
+
+// manyBytes is the size of an object that is worth a parallel.ReserveHeap.
+const manyBytes = 1 << 20
 
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {

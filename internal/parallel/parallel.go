@@ -10,7 +10,7 @@ import (
 // them is the caller's.
 func Each(n, jobs int, work func(i int)) {
 	if n >= manyFiles {
-		reserveHeap()
+		ReserveHeap()
 	}
 	step := share(n, jobs)
 	var next atomic.Int64
@@ -33,15 +33,8 @@ func Each(n, jobs int, work func(i int)) {
 	wg.Wait()
 }
 
-// A run works on thousands of small objects. Without a reserve, the heap is so small that it is collected
-// every few of them, which takes a third of the time. The reserve is never touched, and so takes no memory; but to
-// allocate it takes longer than the conversion of a few objects.
-const (
-	reserve   = 8 << 20 // bytes
-	manyFiles = 32
-)
-
-var reserveHeap = sync.OnceValue(func() []byte { return make([]byte, reserve) })
+// manyFiles is how many files are worth a ReserveHeap.
+const manyFiles = 32
 
 // share returns how many files a thread takes at a time. Neighbours are often of one
 // directory, where threads would wait for each other to create and rename files; but
