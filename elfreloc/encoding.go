@@ -234,15 +234,30 @@ func (e Encoding) appendReloc(b []byte, r Relocation, rela bool) []byte {
 	return b
 }
 
-// relocSymbol reads only the symbol index of a relocation.
-func (e Encoding) relocSymbol(b []byte) uint32 {
-	if e.Class != elf.ELFCLASS64 {
-		return e.Order.Uint32(b[4:]) >> 8
+// relocSymbols reads only the symbol indexes of relocations, of which a file may have millions.
+type relocSymbols struct {
+	at     int  // offset of the 32 bits that hold the index, in an entry
+	shift  uint // of the index in these
+	little bool // little-endian
+}
+
+func (e Encoding) relocSymbols() relocSymbols {
+	r := relocSymbols{at: 8, little: e.Order == binary.ByteOrder(binary.LittleEndian)}
+	switch {
+	case e.Class != elf.ELFCLASS64:
+		r.at, r.shift = 4, 8
+	case r.little && !e.swappedInfo:
+		r.at = 12
 	}
-	if e.swappedInfo {
-		return e.Order.Uint32(b[8:])
+	return r
+}
+
+// of returns the symbol index of an entry.
+func (r relocSymbols) of(entry []byte) uint32 {
+	if r.little {
+		return binary.LittleEndian.Uint32(entry[r.at:]) >> r.shift
 	}
-	return uint32(e.Order.Uint64(b[8:]) >> 32)
+	return binary.BigEndian.Uint32(entry[r.at:]) >> r.shift
 }
 
 // ABI is what the header of an object says of the machine and its conventions.

@@ -118,7 +118,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	}
 	count := uint32(syms.Len())
 	var c relocationChain
-	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
+	l, size, symbols := o.Encoding, o.Encoding.relocSize(rs.Rela), o.Encoding.relocSymbols()
 	sec := &o.Sections[rs.Index]
 	block := blocks.Get().(*[BlockSize]byte)
 	defer blocks.Put(block)
@@ -130,7 +130,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 		first := int(done) / size
 		for i := range len(buf) / size {
 			b := buf[i*size : (i+1)*size]
-			sym := l.relocSymbol(b)
+			sym := symbols.of(b)
 			if sym >= count {
 				return o.relocSymbolError(rs, first+i, sym, count)
 			}

@@ -91,10 +91,10 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit, final []uint32
 // renumber gives entries of one size, with symbols as the Edit has them, their new symbols. An entry
 // that stays is not decoded further than its symbol.
 func (s *saver) renumber(rs RelocSection, entries []byte, final []uint32) error {
-	l, size := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela)
+	l, size, symbols := s.o.Encoding, s.o.Encoding.relocSize(rs.Rela), s.o.Encoding.relocSymbols()
 	for at := 0; at < len(entries); at += size {
 		b := entries[at : at+size]
-		sym := l.relocSymbol(b)
+		sym := symbols.of(b)
 		if count := uint32(len(final)); sym >= count {
 			return s.o.relocSymbolError(rs, at/size, sym, count)
 		}
