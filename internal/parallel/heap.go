@@ -11,7 +11,7 @@ import (
 const (
 	reserveSize  = 16 << 20 // bytes
 	hugePageSize = 2 << 20  // bytes
-	hugePages    = 16
+	hugePages    = 32
 )
 
 // ReserveHeap makes the heap ready for much work, once.
