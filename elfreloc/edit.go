@@ -130,9 +130,14 @@ func (e *Edit) Patch(sec int, patches ...Patch) {
 // disjointPatches returns a section's patches in order, and refuses those that overlap.
 func (e *Edit) disjointPatches(sec int) ([]Patch, error) {
 	ps := e.patches[sec]
-	slices.SortFunc(ps, func(a, b Patch) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), bytes.Compare(a.New, b.New))
-	})
+	for i := 1; i < len(ps); i++ {
+		if ps[i-1].Offset >= ps[i].Offset { // most are in order
+			slices.SortFunc(ps, func(a, b Patch) int {
+				return cmp.Or(cmp.Compare(a.Offset, b.Offset), bytes.Compare(a.New, b.New))
+			})
+			break
+		}
+	}
 	for i := 1; i < len(ps); i++ {
 		prev, p := &ps[i-1], &ps[i]
 		if p.Offset < prev.Offset+uint64(len(prev.Old)) {

@@ -43,6 +43,7 @@ type planner struct {
 	mayHaveDTraceMarks bool // see findDTraceMarks
 	thunkRefused       *arch.Refusal
 	thunks             map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
+	context            arch.Context                  // of all sites, without what is the site's own
 	flow               arch.Flow                     // for calls away from their relocations, once it is needed
 	followed           map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn         int
@@ -103,6 +104,7 @@ func (p *planner) addCalls() error {
 	if err := p.findDTraceMarks(); err != nil {
 		return err
 	}
+	p.context = arch.Context{ReturnThunk: p.Thunk != "", Armable: s.Options.armable()}
 	for i := range s.Calls {
 		ref := &s.Calls[i]
 		disabled, err := p.isDisabledByDTrace(ref)
@@ -140,10 +142,14 @@ func (p *planner) countOmitted() {
 	}
 }
 
-// sortStable sorts stably what is mostly in order already: compilers write relocations so.
-func sortStable[T any](entries []T, compare func(a, b T) int) {
-	if !slices.IsSortedFunc(entries, compare) {
-		slices.SortStableFunc(entries, compare)
+// sortStable sorts stably what is mostly in order already: compilers write relocations so. The entries are large, and are
+// compared where they are.
+func sortStable[T any](entries []T, compare func(a, b *T) int) {
+	for i := 1; i < len(entries); i++ {
+		if compare(&entries[i-1], &entries[i]) > 0 {
+			slices.SortStableFunc(entries, func(a, b T) int { return compare(&a, &b) })
+			return
+		}
 	}
 }
 

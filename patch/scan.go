@@ -104,7 +104,7 @@ func Find(o *elfreloc.Object, m arch.Machine, opts Options) (*Scan, error) {
 			return nil, err
 		}
 	}
-	sortStable(s.Calls, func(a, b Reference) int { return a.addr().Compare(b.addr()) })
+	sortStable(s.Calls, func(a, b *Reference) int { return a.addr().Compare(b.addr()) })
 	return s, nil
 }
 
@@ -249,7 +249,7 @@ func (s *Scan) attributes() ([]byte, error) {
 
 // compareMappings sorts by offset. At equal offsets code is behind data: the piece before is empty, and the last entry
 // counts.
-func compareMappings(a, b arch.Mapping) int {
+func compareMappings(a, b *arch.Mapping) int {
 	switch {
 	case a.Offset != b.Offset:
 		return cmp.Compare(a.Offset, b.Offset)

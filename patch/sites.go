@@ -100,7 +100,8 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {
 		return change, arch.Refuse("do not give it with --symbol", "a function that takes off the stack what code pushes before its call")
 	}
-	env := arch.Context{ReturnThunk: p.Thunk != "", Armable: p.Scan.Options.armable(), SemaphoreBytes: p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := p.context
+	env.SemaphoreBytes, env.Reloc, env.Text = p.semaphores.loadableBytes(ref.Stub.ID, ref.Stub.Kind), ref.Reloc.Type, t
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.thunkRelocs(ref.Relocs); err != nil {
 			return change, err
@@ -111,27 +112,30 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 
 // sortSites sorts the sites and refusals of a plan by address.
 func (p *planner) sortSites() {
-	sortStable(p.Sites, func(a, b Site) int { return a.Addr().Compare(b.Addr()) })
+	sortStable(p.Sites, func(a, b *Site) int { return a.Addr().Compare(b.Addr()) })
 	p.refuseOverlaps()
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int { return a.addr().Compare(b.addr()) })
 }
 
 // refuseOverlaps refuses each site that shares bytes with the one before.
 func (p *planner) refuseOverlaps() {
-	sites := p.Sites[:0]
+	kept := 0
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		if n := len(sites); n > 0 && sites[n-1].Relocs.Target == s.Relocs.Target {
-			last := &sites[n-1]
+		if kept > 0 && p.Sites[kept-1].Relocs.Target == s.Relocs.Target {
+			last := &p.Sites[kept-1]
 			site := &last.Change.Site
 			if s.Change.Site.Offset < site.Offset+uint64(len(site.Code)) {
 				p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", site.Offset, last.Stub.Name))
 				continue
 			}
 		}
-		sites = append(sites, *s)
+		if kept < i {
+			p.Sites[kept] = *s
+		}
+		kept++
 	}
-	p.Sites = sites
+	p.Sites = p.Sites[:kept]
 }
 
 // refuse records a refusal. A refusal of the whole object is recorded once.
