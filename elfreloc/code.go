@@ -21,8 +21,8 @@ type CodeRange struct {
 	End     uint64 // the first that is not part of it
 }
 
-// Holds reports whether the range holds an offset of a section, or an address.
-func (r *CodeRange) Holds(section int, off uint64) bool {
+// holds reports whether the range holds an offset of a section, or an address.
+func (r *CodeRange) holds(section int, off uint64) bool {
 	return r.Section == section && off >= r.Start && off < r.End
 }
 
@@ -32,7 +32,7 @@ func (c Code) Find(section int, off uint64) int {
 	i := sort.Search(len(c), func(i int) bool {
 		return c[i].Section > section || c[i].Section == section && c[i].Start > off
 	}) - 1
-	if i >= 0 && c[i].Holds(section, off) {
+	if i >= 0 && c[i].holds(section, off) {
 		return i
 	}
 	return -1

@@ -81,7 +81,7 @@ func checkCode(t *testing.T, o *Object, want Code) {
 	for _, r := range want {
 		for _, off := range []uint64{r.Start - 1, r.Start, r.End - 1, r.End} {
 			for section := range 6 {
-				in := slices.IndexFunc(want, func(r CodeRange) bool { return r.Holds(section, off) })
+				in := slices.IndexFunc(want, func(r CodeRange) bool { return r.holds(section, off) })
 				if i := got.Find(section, off); i != in {
 					t.Errorf("section %d+%#x is in range %d, want %d", section, off, i, in)
 				}

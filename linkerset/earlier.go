@@ -145,8 +145,8 @@ func (l Layout) conflict(o *elfreloc.Object, sec int, flags string) error {
 // The name of a section is the version of its records: a linker puts sections of one name
 // together, so no header can say it. Version 1 has no number in its names.
 
-// Version is the version of the layouts of records.
-const Version = 1
+// layoutVersion is the version of the layouts of records.
+const layoutVersion = 1
 
 // laterNames matches the names of sections of later versions.
 var laterNames = sync.OnceValue(func() *regexp.Regexp {
@@ -161,7 +161,7 @@ func CheckVersion(o *elfreloc.Object) error {
 			continue
 		}
 		if match := laterNames().FindStringSubmatch(o.Sections[i].Name); match != nil {
-			return o.SectionError(i, fmt.Errorf("records of version %s, and this program reads version %d; use a later sdtconvert", match[1], Version))
+			return o.SectionError(i, fmt.Errorf("records of version %s, and this program reads version %d; use a later sdtconvert", match[1], layoutVersion))
 		}
 	}
 	return nil

@@ -135,7 +135,7 @@ func (e *PrefixError) Error() string {
 // where each probe is to have one. That an earlier conversion has made more of them than are
 // wanted now cannot be told: guards define them too.
 func (opts *Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
-	if opts.Semaphores != All || m == nil {
+	if !opts.AllSemaphores || m == nil {
 		return nil
 	}
 	im, entries, err := opts.earlierRecords(o, m)

@@ -42,9 +42,9 @@ type Options struct {
 	DTraceForms bool
 	// Also edits an object besides, after its sites; nil for nothing.
 	Also func(p *Plan, e *elfreloc.Edit) error
-	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
-	// load them then, and those that guards read get their names.
-	Semaphores Semaphores
+	// AllSemaphores gives a semaphore to each probe that has sites and notes, and not only to those that the object tests.
+	// Is-enabled tests load them if there are notes, and those that guards read get their names.
+	AllSemaphores bool
 	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
 	ProbeSource ProbeSource

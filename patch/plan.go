@@ -123,17 +123,6 @@ func (p *planner) addCalls() error {
 	return nil
 }
 
-// UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
-// machine that is not known: where the stubs are referred to, and no more.
-func UnsupportedPlan(s *Scan) *Plan {
-	p := &Plan{Scan: s}
-	for i := range s.Calls {
-		offset := s.Calls[i].Reloc.Offset
-		p.Sites = append(p.Sites, Site{Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, RecordedOffset: offset}})
-	}
-	return p
-}
-
 // countOmitted makes the last refusal say how many more there are.
 func (p *planner) countOmitted() {
 	if p.omitted > 0 {

@@ -165,7 +165,7 @@ func TestEachReadMayFail(t *testing.T) {
 		opts patch.Options
 	}{
 		{"pairs", patch.Options{FixedLayout: true}},
-		{"notes", patch.Options{Notes: patch.WithNotes, DTrace: true, Semaphores: patch.All}},
+		{"notes", patch.Options{Notes: patch.WithNotes, DTrace: true, AllSemaphores: true}},
 		{"freebsd", patch.Options{Layout: linkerset.Layout{Format: linkerset.FreeBSD, Name: "mine"}, DropRelocations: true}},
 		{"dof", patch.Options{DTraceForms: true, NoRecords: true}},
 	} {

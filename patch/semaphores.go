@@ -17,28 +17,6 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// Semaphores say which probes of an object get a semaphore, where there are notes.
-type Semaphores uint8
-
-const (
-	Tested Semaphores = iota // those that the object tests
-	All                      // and those that it has sites of
-)
-
-var semaphoreNames = [...]string{Tested: "tested", All: "all"}
-
-func (s Semaphores) String() string { return semaphoreNames[s] }
-
-// ParseSemaphores is the reverse of String.
-func ParseSemaphores(name string) (Semaphores, error) {
-	for s, word := range semaphoreNames {
-		if name == word {
-			return Semaphores(s), nil
-		}
-	}
-	return 0, fmt.Errorf("semaphores are %s or %s, and not %q", Tested, All, name)
-}
-
 // semaphore is the semaphore of a probe, or of several of one name.
 type semaphore struct {
 	name         string
@@ -227,7 +205,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		var err error
 		sym := s.symbol
 		switch {
-		case !s.defined && (s.tested || s.hasNote && p.plan.Scan.Options.Semaphores == All): // the object has to define it
+		case !s.defined && (s.tested || s.hasNote && p.plan.Scan.Options.AllSemaphores): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			nameSemaphore(e, s)
@@ -269,15 +247,15 @@ func (p *objectSemaphores) symbol(id string) (sym uint32, name string) {
 	return s.added, strings.TrimSuffix(s.name, notes.SemaphoreSuffix)
 }
 
-// GuardedSection is the name of the sections that tie probes to guards of other names: pairs of strings, each an id
+// guardedSection is the name of the sections that tie probes to guards of other names: pairs of strings, each an id
 // with "_" before it, of a probe and of its guard. docs/records.md is the contract with what writes it.
-const GuardedSection = ".sdt_guards"
+const guardedSection = ".sdt_guards"
 
 // guardsOfProbes returns the id of the guard of each probe that is tied to one.
 func guardsOfProbes(o *elfreloc.Object) (map[string]string, error) {
 	guards := map[string]string{}
 	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Name != GuardedSection || !s.InFile() {
+		if s := &o.Sections[i]; s.Name != guardedSection || !s.InFile() {
 			continue
 		}
 		data, err := o.Data(i)

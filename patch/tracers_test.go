@@ -264,7 +264,7 @@ func TestSemaphores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := withNotes()
 			if c.all {
-				opts.Semaphores = patch.All
+				opts.AllSemaphores = true
 			}
 			data := expect.Value(converted.Bytes(t, converted.Assemble(t, c.text), opts))(t)
 			f := disk.ELF(t, data)

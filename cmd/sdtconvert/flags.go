@@ -68,7 +68,7 @@ type conversionFlags struct {
 }
 
 func (f *conversionFlags) bindFlags(s *flagSet) {
-	f.set, f.layout, f.semaphores = s, linkerset.Pairs.String(), patch.Tested.String()
+	f.set, f.layout, f.semaphores = s, linkerset.Pairs.String(), testedSemaphores
 	f.patch.Names, f.patch.ProbePrefix = patch.DefaultNames(), "sdt_"
 	s.bind("prefix", &f.patch.Names.Prefixes)
 	s.bind("enabled-prefix", &f.patch.Names.EnabledPrefixes)
@@ -184,13 +184,23 @@ func (f *conversionFlags) validate() error {
 	return f.chooseSemaphores()
 }
 
+// The values of --semaphores.
+const (
+	testedSemaphores = "tested"
+	allSemaphores    = "all"
+)
+
 // chooseSemaphores says which semaphores there are, where there are notes.
-func (f *conversionFlags) chooseSemaphores() (err error) {
+func (f *conversionFlags) chooseSemaphores() error {
 	if f.patch.Notes == patch.WithoutNotes {
 		return nil
 	}
-	if f.patch.Semaphores, err = patch.ParseSemaphores(cmp.Or(f.semaphores, patch.Tested.String())); err != nil {
-		return usageError{err}
+	switch f.semaphores {
+	case allSemaphores:
+		f.patch.AllSemaphores = true
+	case testedSemaphores, "":
+	default:
+		return usagef("semaphores are %s or %s, and not %q", testedSemaphores, allSemaphores, f.semaphores)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 )
 
 // The flags that several commands have, and those of convert.
@@ -60,7 +59,7 @@ var (
 		help: "add no names of functions"}
 	semaphoresOption = &option{name: "semaphores", value: "WHICH",
 		help:    "with --stapsdt, which probes get a semaphore that tracers raise: tested (default), those that the object has is-enabled tests of, or all",
-		choices: choicesOf([]patch.Semaphores{patch.Tested, patch.All})}
+		choices: []string{testedSemaphores, allSemaphores}}
 	dtraceOption = &option{name: "dtrace",
 		help: "add notes too, by which DTrace for Linux finds the sites of probes that dtrace -G has declared"}
 )

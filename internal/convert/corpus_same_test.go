@@ -48,7 +48,7 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
 		"stapsdt":          func(o *patch.Options) { o.Notes = patch.WithNotes },
-		"semaphores":       func(o *patch.Options) { o.Notes, o.Semaphores = patch.WithNotes, patch.All },
+		"semaphores":       func(o *patch.Options) { o.Notes, o.AllSemaphores = patch.WithNotes, true },
 		"dtrace":           func(o *patch.Options) { o.DTrace = true },
 		"stapsdt, dtrace":  func(o *patch.Options) { o.Notes, o.DTrace = patch.WithNotes, true },
 	} {

@@ -225,10 +225,23 @@ func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, err
 		return nil, nil, err
 	}
 	if o.Machine == nil {
-		return scan, patch.UnsupportedPlan(scan), nil
+		return scan, unsupportedPlan(scan), nil
 	}
 	plan, err := patch.NewPlan(scan)
 	return scan, plan, err
+}
+
+// unsupportedPlan makes a plan that shows what a scan has found in an object of a machine that is not known: where the stubs
+// are referred to, and no more.
+func unsupportedPlan(s *patch.Scan) *patch.Plan {
+	p := &patch.Plan{Scan: s}
+	for i := range s.Calls {
+		offset := s.Calls[i].Reloc.Offset
+		p.Sites = append(p.Sites, patch.Site{
+			Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, RecordedOffset: offset},
+		})
+	}
+	return p
 }
 
 // FindSources adds file and line to each site of an object, where there is debug
