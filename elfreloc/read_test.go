@@ -209,14 +209,15 @@ func TestMappingSymbolsReadAsDebugElfReadsThem(t *testing.T) {
 				want = append(want, mapping{int(s.Section), s.Value, s.Name[1]})
 			}
 		}
-		err := o.EachMapping("atdx", func(section int, off uint64, letter byte) {
-			got = append(got, mapping{section, off, letter})
-		})
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+		symbols := expect.Value(o.Symbols())(t)
+		for at, letter := range symbols.Mappings("atdx") {
+			got = append(got, mapping{at.Section, at.Offset, letter})
 		}
-		if err := o.EachMapping("", func(int, uint64, byte) { t.Error("a letter that is not wanted") }); err != nil {
-			t.Error(err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		for range symbols.Mappings("") {
+			t.Error("a letter that is not wanted")
 		}
 		total += len(got)
 	})

@@ -89,12 +89,9 @@ func NewPlan(s *Scan) (*Plan, error) {
 func (p *planner) addCalls() error {
 	s := p.Scan
 	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 10*len(s.Calls))
-	maps, err := s.mappings()
-	if err != nil {
-		return err
-	}
-	p.text = textReader{object: s.Object, maps: maps}
+	p.text = textReader{object: s.Object, maps: s.mappings()}
 	p.text.checker, _ = s.Machine.(arch.CallChecker)
+	var err error
 	if p.text.attributes, err = s.attributes(); err != nil {
 		return err
 	}

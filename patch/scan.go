@@ -202,7 +202,7 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 }
 
 // mappings returns what mapping symbols say of the sections that hold calls.
-func (s *Scan) mappings() (map[int][]arch.Mapping, error) {
+func (s *Scan) mappings() map[int][]arch.Mapping {
 	maps := map[int][]arch.Mapping{}
 	last := 0 // the section of the last call
 	for i := range s.Calls {
@@ -210,15 +210,15 @@ func (s *Scan) mappings() (map[int][]arch.Mapping, error) {
 			maps[target], last = nil, target
 		}
 	}
-	err := s.Object.EachMapping(s.Machine.Traits().Mapping, func(section int, off uint64, letter byte) {
-		if m, ok := maps[section]; ok {
-			maps[section] = append(m, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
+	for at, letter := range s.symbols().Mappings(s.Machine.Traits().Mapping) {
+		if m, ok := maps[at.Section]; ok {
+			maps[at.Section] = append(m, arch.Mapping{Offset: at.Offset, Encoding: arch.Encoding(letter)})
 		}
-	})
+	}
 	for _, m := range maps {
 		sortStable(m, compareMappings)
 	}
-	return maps, err
+	return maps
 }
 
 // Unsupported returns the error of an object that calls stubs, of a machine that is not
