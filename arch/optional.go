@@ -61,15 +61,10 @@ type Follower interface {
 	// Follows reports whether a relocation of a type may belong to a load of an address.
 	Follows(typ uint32) bool
 
-	// Flow prepares to follow the loads of one object.
-	Flow(c ObjectCode) Flow
-}
-
-// Flow follows addresses from loads to calls. It serves one goroutine.
-type Flow interface {
-	// Follow returns what becomes of each load of a text section, in the order of loads,
-	// which are sorted by offset. Its errors are those of ObjectCode.Text.
-	Follow(section int, loads []StubLoad) ([]Followed, error)
+	// Follow returns a function for the text sections of one object, which serves one goroutine. It returns what becomes
+	// of each load of a section, in the order of loads, which are sorted by offset. Its errors are those of
+	// ObjectCode.Text.
+	Follow(c ObjectCode) func(section int, loads []StubLoad) ([]Followed, error)
 }
 
 // StubLoad is a relocation of a type that a Machine follows, and the stub that it names.
@@ -91,7 +86,7 @@ type Followed struct {
 	Refused *Refusal
 }
 
-// ObjectCode is what a Flow asks of an object. Places are sorted by section, and then by
+// ObjectCode is what a Follower asks of an object. Places are sorted by section, and then by
 // offset.
 type ObjectCode struct {
 	Text    func(section int) (Text, error) // all of a text section

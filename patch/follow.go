@@ -72,12 +72,12 @@ func (p *planner) addLoad(follower arch.Follower, ref *Reference, t arch.Text) e
 
 // followLoad returns the sites that a load leads to. All loads of a section are followed at once.
 func (p *planner) followLoad(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
-	if p.flow == nil {
+	if p.follow == nil {
 		code, err := p.Scan.code()
 		if err != nil {
 			return nil, err
 		}
-		p.flow = follower.Flow(code)
+		p.follow = follower.Follow(code)
 	}
 	section := ref.Relocs.Target
 	if p.followed == nil || p.followedIn != section {
@@ -91,7 +91,7 @@ func (p *planner) followLoad(follower arch.Follower, ref *Reference) (*arch.Foll
 				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})
 			}
 		}
-		followed, err := p.flow.Follow(section, loads)
+		followed, err := p.follow(section, loads)
 		if err != nil {
 			return nil, err
 		}

@@ -42,10 +42,10 @@ type planner struct {
 
 	mayHaveDTraceMarks bool // see findDTraceMarks
 	thunkRefused       *arch.Refusal
-	thunks             map[int][]elfreloc.Relocation // what thunkRelocs has found, by relocation section
-	context            arch.Context                  // of all sites, without what is the site's own
-	flow               arch.Flow                     // for calls away from their relocations, once it is needed
-	followed           map[relocation]*arch.Followed // the loads of section followedIn
+	thunks             map[int][]elfreloc.Relocation                                     // what thunkRelocs has found, by relocation section
+	context            arch.Context                                                      // of all sites, without what is the site's own
+	follow             func(section int, loads []arch.StubLoad) ([]arch.Followed, error) // for calls away from their relocations, once it is needed
+	followed           map[relocation]*arch.Followed                                     // the loads of section followedIn
 	followedIn         int
 
 	omitted       int  // refusals that are not in Refused

@@ -59,8 +59,10 @@ func valueOf(typ uint32) value {
 	return nothing
 }
 
-// Flow groups what leads to each section; it reads no text.
-func (machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
+// Follow groups what leads to each section; it reads no text.
+func (machine) Follow(c arch.ObjectCode) func(int, []arch.StubLoad) ([]arch.Followed, error) {
+	return newFlow(c).follow
+}
 
 // load is an instruction that loads something of a stub into a register.
 type load struct {
@@ -109,8 +111,8 @@ func refuseLoad(t arch.Text, r elfreloc.Relocation, why string) *arch.Refusal {
 	return arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes%s", why)
 }
 
-// Follow goes through the functions that hold loads.
-func (f *flow) Follow(section int, loads []arch.StubLoad) ([]arch.Followed, error) {
+// follow goes through the functions that hold loads.
+func (f *flow) follow(section int, loads []arch.StubLoad) ([]arch.Followed, error) {
 	if err := f.prepare(section); err != nil {
 		return nil, err
 	}
