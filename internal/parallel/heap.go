@@ -2,6 +2,7 @@ package parallel
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 )
 
@@ -19,8 +20,10 @@ func ReserveHeap() { reserve() }
 
 // reserve keeps the reserve in use.
 var reserve = sync.OnceValue(func() []byte {
+	percent := debug.SetGCPercent(-1) // to collect once is enough
 	unused := make([]byte, reserveSize)
 	touchLater()
+	debug.SetGCPercent(percent)
 	runtime.GC() // frees what touchLater has made: the heap grows into it
 	return unused
 })
