@@ -52,7 +52,7 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 			return err
 		}
 	}
-	if result.output, result.warnings, err = c.save(result.object, plan); err != nil || result.output == nil {
+	if result.output, result.warnings, err = c.output(result.object, plan); err != nil || result.output == nil {
 		return err
 	}
 	return c.printLines(&result.lines, plan)
@@ -117,9 +117,9 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	return nil
 }
 
-// save makes an output of a plan; nil where nothing changes. The refusals of the
+// output makes the output of a plan; nil where nothing changes. The refusals of the
 // plan, if there are any, are the error.
-func (c *Converter) save(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
+func (c *Converter) output(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
 	if plan == nil {
 		return nil, nil, nil
 	}
