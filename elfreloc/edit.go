@@ -34,6 +34,7 @@ type Edit struct {
 	sectionSymbols  []uint32          // nameless section symbols by section, 0 for none
 	groups          map[int]int       // group section by member
 	targets         []*RelocSection   // relocation section by target, nil for none
+	addedTargets    map[int]int       // by AddRelocationSection: the index of the new section, by target
 }
 
 // Patch is a change of some bytes of a section.
@@ -94,7 +95,7 @@ func (o *Object) Edit() (*Edit, error) {
 		o: o, symbols: syms, groups: groups, sectionSymbols: syms.sectionSymbols(),
 		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, replacedSymbols: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
-		targets: make([]*RelocSection, len(o.Sections)),
+		targets: make([]*RelocSection, len(o.Sections)), addedTargets: map[int]int{},
 	}
 	for i := range rels {
 		e.targets[rels[i].Target] = &rels[i]
@@ -201,6 +202,11 @@ func (e *Edit) AddRelocation(sec int, r Relocation) error {
 		return nil
 	}
 	rs := e.targets[sec]
+	if i, ok := e.addedTargets[sec]; ok && rs == nil {
+		rel := &e.sections[i-len(e.o.Sections)]
+		rel.data = e.o.Encoding.appendReloc(rel.data, r, rel.Type == elf.SHT_RELA)
+		return nil
+	}
 	if rs == nil {
 		return e.o.SectionError(sec, fmt.Errorf("has no relocation section"))
 	}
@@ -288,16 +294,30 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
+	e.addRelocations(index, n.Name, n.Rela, n.RelocCount)
+	return index
+}
+
+// AddRelocationSection adds a relocation section for a section of the object that has none.
+func (e *Edit) AddRelocationSection(sec int, rela bool) {
+	e.addedTargets[sec] = e.addRelocations(sec, e.o.Sections[sec].Name, rela, 1)
+}
+
+// addRelocations adds a relocation section for the section of an index and a name, in its group, with room for some
+// relocations, and returns the new section's index.
+func (e *Edit) addRelocations(target int, name string, rela bool, count int) int {
+	index := len(e.o.Sections) + len(e.sections)
 	rel := newSection{Section: Section{
-		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
-		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
+		Name: ".rel" + name, Type: elf.SHT_REL, Flags: elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
+		Entsize: uint64(e.o.Encoding.relocSize(rela)), Link: uint32(e.o.symtab), Info: uint32(target),
 	}}
-	rel.data = make([]byte, 0, n.RelocCount*int(rel.Entsize))
-	if n.Rela {
-		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
+	rel.data = make([]byte, 0, count*int(rel.Entsize))
+	if rela {
+		rel.Name, rel.Type = ".rela"+name, elf.SHT_RELA
 	}
-	if grouped {
-		e.members[group] = append(e.members[group], index+1)
+	if group, grouped := e.groups[target]; grouped {
+		rel.Flags |= elf.SHF_GROUP
+		e.members[group] = append(e.members[group], index)
 	}
 	e.sections = append(e.sections, rel)
 	return index

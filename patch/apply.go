@@ -31,7 +31,7 @@ type applier struct {
 
 // Apply queues a plan in an edit of its own object. It is called once for an Edit, and the plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
-	if len(p.Scan.Stubs) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
+	if len(p.Scan.Stubs) == 0 && len(p.noted) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
 		return nil
 	}
 	if p.disabledByDTrace && len(p.Sites) == 0 { // -G has to find its stubs again
@@ -83,6 +83,9 @@ func (p *Plan) disableSites(e *elfreloc.Edit) error {
 			return err
 		}
 		sites = sites[n:]
+	}
+	if err := a.addNoted(e); err != nil {
+		return err
 	}
 	a.neutraliseLoads()
 	if a.notes != nil {

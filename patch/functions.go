@@ -14,6 +14,7 @@ type functionWriter struct {
 	functions *resolve.Table
 	tables    *notes.Writer
 	types     map[*Stub][]string // of the arguments of its probe
+	last      resolve.Function   // of the row before; without a name if that has none
 }
 
 // newFunctionWriter reads the functions of the plan's object.
@@ -23,25 +24,17 @@ func newFunctionWriter(a *applier) (*functionWriter, error) {
 		return nil, err
 	}
 	functions, err := a.p.Scan.Functions()
-	return &functionWriter{a, describer, functions, notes.NewWriter(a.e, a.m), map[*Stub][]string{}}, err
+	return &functionWriter{a: a, describer: describer, functions: functions, tables: notes.NewWriter(a.e, a.m), types: map[*Stub][]string{}}, err
 }
 
 // add adds the table of the sites of one kind in a text section, and returns what the section has to keep alive.
 func (w *functionWriter) add(kind arch.Kind, sites []*Site, records []linkerset.Record, anchors linkerset.RecordAnchors) ([]linkerset.SymbolRef, error) {
 	section := sites[0].Relocs.Target
 	rows := make([]notes.SiteFunction, len(sites))
-	var last resolve.Function
 	for i, s := range sites {
 		row := &rows[i]
 		row.Site = records[i].Site
-		f, ok := w.functions.Lookup(section, s.Change.RecordedOffset)
-		if ok && f.From.IsSymbol() {
-			row.Function = f.Raw
-			if row.Start = w.a.codeRef(section, f.Start); i > 0 && f == last {
-				row.Start = rows[i-1].Start
-			}
-			last = f
-		}
+		w.setFunction(rows, i, section, s.Change.RecordedOffset)
 		row.Semaphore = w.semaphore(s)
 		if s.Change.Site.Form == arch.Nop {
 			row.Operands = s.Operands
@@ -55,6 +48,20 @@ func (w *functionWriter) add(kind arch.Kind, sites []*Site, records []linkerset.
 	}
 	table := notes.FunctionTable{Kind: kind, Records: anchors.At(0), Format: w.a.p.Scan.Options.Layout.Format}
 	return w.tables.AddFunctions(section, sites[0].Relocs.Rela, table, rows)
+}
+
+// setFunction sets the function of row i, whose site is at an offset of a section. Neighbours in one function share its place.
+func (w *functionWriter) setFunction(rows []notes.SiteFunction, i, section int, off uint64) {
+	f, ok := w.functions.Lookup(section, off)
+	if !ok || !f.From.IsSymbol() {
+		w.last = resolve.Function{}
+		return
+	}
+	if i > 0 && f == w.last {
+		rows[i].Function, rows[i].Start = rows[i-1].Function, rows[i-1].Start
+		return
+	}
+	w.last, rows[i].Function, rows[i].Start = f, f.Raw, w.a.codeRef(section, f.Start)
 }
 
 // semaphore returns the semaphore of a site if the object defines it: a distance to what nothing defines has no meaning

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/lto"
+	"sdtconvert/internal/notes"
 )
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -25,6 +26,7 @@ type Plan struct {
 	// Apply and Output fill it.
 	Warnings []error
 
+	noted                []*notes.Note     // of sites that only notes describe; sorted by section and offset
 	semaphores           *objectSemaphores // nil for none
 	loadsThroughRegister bool              // a site goes to the helper that loads a semaphore through a register
 	disabledByDTrace     bool              // dtrace -G has disabled sites, which are not among Sites
@@ -201,7 +203,7 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if err := plan.checkEarlier(); err != nil {
 		return nil, err
 	}
-	return plan, nil
+	return plan, plan.planNoted()
 }
 
 // Output carries a plan out: the result is what is to be written in place of the

@@ -84,8 +84,10 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		return nil, err
 	}
 	if !mentions {
-		_, err := patch.NewScan(o.Object, o.Machine, c.Patch).CheckEarlier()
-		return nil, err
+		scan := patch.NewScan(o.Object, o.Machine, c.Patch)
+		if _, err := scan.CheckEarlier(); err != nil || !scan.HasNotedSites() {
+			return nil, err
+		}
 	}
 	if o.Source.Load(); o.Source.Size > manyBytes {
 		parallel.ReserveHeap()
@@ -149,7 +151,10 @@ func (c *Converter) output(o *input.Object, plan *patch.Plan) (out *elfreloc.Out
 
 // printLines writes the lines about an object that changes.
 func (c *Converter) printLines(w io.Writer, plan *patch.Plan) error {
-	if c.DryRun {
+	switch {
+	case c.DryRun && len(plan.Sites) == 0:
+		message.Line(w, "%s: functions of sites to record", plan.Scan.Object.Name)
+	case c.DryRun:
 		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(len(plan.Sites), "site"))
 	}
 	if !c.Verbose {
