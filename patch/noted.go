@@ -99,9 +99,22 @@ func (w *functionWriter) addNoted(section int, rela bool, noted []*notes.Note) (
 	for i, n := range noted {
 		rows[i] = notes.SiteFunction{Site: w.a.codeRef(section, n.Site.Offset), Operands: n.Args}
 		w.setFunction(rows, i, section, n.Site.Offset)
-		if s := n.Semaphore; !s.Undefined && s.Section > 0 {
-			rows[i].Semaphore = linkerset.SymbolRef{Sym: w.a.e.SectionSymbol(s.Section), Addend: int64(s.Offset)}
-		}
+		rows[i].Semaphore.Sym = w.notedSemaphore(n)
 	}
 	return w.tables.AddFunctions(section, rela, notes.FunctionTable{}, rows)
+}
+
+// notedSemaphore returns the symbol of the semaphore that a note names, 0 if it has none that the object defines. It is not named by its
+// section, because linkers keep one of several groups with the same semaphore.
+func (w *functionWriter) notedSemaphore(n *notes.Note) uint32 {
+	if n.Semaphore.Undefined || n.Semaphore.Symbol == "" {
+		return 0
+	}
+	syms := w.a.p.Scan.symbols()
+	for i := range syms.Named(n.Semaphore.Symbol) {
+		if section, _ := syms.Place(i); i >= syms.FirstGlobal() && section > 0 {
+			return uint32(i)
+		}
+	}
+	return 0
 }

@@ -9,22 +9,29 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// noted is a program with the probes of SystemTap's header: in functions that another file shares, in code that the
+// noted is a program with the probes of SystemTap's header and of a provider file: in functions that another file shares, in code that the
 // linker drops, and in a section without relocations.
 var noted = map[string]string{
+	"provided.d": "provider provided { probe shared(int); };\n",
 	"noted.h": `#include <sys/sdt.h>
-template <typename T> __attribute__((noinline)) T shared(T n) { DTRACE_PROBE1(noted, shared, n); return n + 1; }
+#include "provided.h"
+template <typename T> __attribute__((noinline)) T shared(T n) {
+	if (PROVIDED_SHARED_ENABLED()) PROVIDED_SHARED(n);
+	DTRACE_PROBE1(noted, shared, n);
+	return n + 1;
+}
+static __attribute__((noinline)) int local(int n) { if (PROVIDED_SHARED_ENABLED()) PROVIDED_SHARED(n); return n - 3; }
 int other(int n);
 `,
 	"one.cc": `#include "noted.h"
 static volatile int sum;
 static __attribute__((noinline)) int leaf(int n) { DTRACE_PROBE2(noted, leaf, n, sum); return n * 2; }
 __attribute__((noinline)) int dropped(int n) { DTRACE_PROBE1(noted, dropped, n); return n; }
-int main(int argc, char **argv) { sum = leaf(argc) + shared(argc) + shared(2L) + other(argc); DTRACE_PROBE(noted, end); return sum == 77; }
+int main(int argc, char **argv) { sum = leaf(argc) + local(argc) + shared(argc) + shared(2L) + other(argc); DTRACE_PROBE(noted, end); return sum == 77; }
 `,
 	"two.cc": `#include "noted.h"
 namespace { __attribute__((noinline)) int hidden(int n) { DTRACE_PROBE1(noted, hidden, n); return n - 1; } }
-int other(int n) { return hidden(n) + shared(n); }
+int other(int n) { return hidden(n) + local(n) + shared(n); }
 `,
 }
 
@@ -38,6 +45,7 @@ func TestNotedSites(t *testing.T) {
 			for name, text := range noted {
 				f.write(name, text)
 			}
+			f.convert("provider", "-h", "-s", "provided.d", "-o", "provided.h")
 			f.must(m.Tool("g++"), "-O2", "-ffunction-sections", "-fno-exceptions", "-idirafter", "/usr/include/x86_64-linux-gnu", "-c", "one.cc", "two.cc")
 			f.convert("one.o", "two.o")
 			f.must("cp", "one.o", "once.o")
@@ -52,7 +60,7 @@ func TestNotedSites(t *testing.T) {
 				f.must(append([]string{m.Tool("g++"), "-B" + tools.Driver(t, l.Path), collect, "-o", "in", "one.o", "two.o"}, m.LinkFlags...)...)
 				f.must(m.Tool("strip"), "-s", "-o", "out", "in")
 				whole, got := f.sitesOf("in"), f.sitesOf("out")
-				if len(whole) < 5 || len(got) != len(whole) {
+				if len(whole) < 9 || len(got) != len(whole) {
 					t.Errorf("%s: %d sites, and %d", l.Name, len(whole), len(got))
 				}
 				f.compareFunctions(l.Name, tools.Output(t, "nm", filepath.Join(f.path, "in"))+"\n", whole, got)
