@@ -13,7 +13,7 @@ func TestParseMaps(t *testing.T) {
 7fff0000-7fff1000 r-xp 00000000 00:00 0                      [vdso]
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0      [vsyscall]
 `)
-	want := []mapping{
+	want := []Mapping{
 		{Start: 0x400000, End: 0x401000, Path: "/a b/lib\nx.so", file: lib},
 		{Start: 0x401000, End: 0x402000, Offset: 0x1000, Executable: true, Path: "/lib.so", Deleted: true, file: lib},
 		{Start: 0x402000, End: 0x403000},

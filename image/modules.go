@@ -23,7 +23,7 @@ type Module struct {
 	// linked for (gABI, "Base Address").
 	Base       uint64
 	Start, End uint64 // the addresses that it takes; End is behind the last
-	mappings   []mapping
+	mappings   []Mapping
 	Source     Source
 	// Note warns of what is wrong with the file: one line, mostly "".
 	Note string
@@ -46,7 +46,7 @@ const (
 
 // openModules makes modules of the mappings, each file opened once.
 func (p *Process) openModules() {
-	files := map[fileID][]mapping{}
+	files := map[fileID][]Mapping{}
 	var order []fileID
 	for _, m := range p.maps {
 		if m.file == (fileID{}) && m.Path != vdso {
@@ -74,7 +74,7 @@ func (p *Process) openModules() {
 // mayBeModule distinguishes files that may be loaded from those that are only read, and
 // which may be devices, so that they are never opened: they begin as ELF files
 // that are linked do.
-func (p *Process) mayBeModule(maps []mapping) bool {
+func (p *Process) mayBeModule(maps []Mapping) bool {
 	for _, m := range maps {
 		if m.Offset != 0 {
 			continue
@@ -87,7 +87,7 @@ func (p *Process) mayBeModule(maps []mapping) bool {
 		typ := elf.Type(low | head[elf.EI_NIDENT+1])
 		return typ == elf.ET_EXEC || typ == elf.ET_DYN
 	}
-	isExecutable := func(m mapping) bool { return m.Executable }
+	isExecutable := func(m Mapping) bool { return m.Executable }
 	return slices.ContainsFunc(maps, isExecutable) // its header is not mapped
 }
 
@@ -102,7 +102,7 @@ type openedFile struct {
 // file, else by its mapping, which takes privileges, else from memory. The maps show the
 // path from the root of the process's mount namespace. That is mostly the root of the process, else
 // it may be ours.
-func (p *Process) openFile(maps []mapping) openedFile {
+func (p *Process) openFile(maps []Mapping) openedFile {
 	m, id := maps[0], ""
 	inMemory, memErr := openMemory(p.memory, maps, m.Path)
 	if memErr == nil {
@@ -133,7 +133,7 @@ func (p *Process) openFile(maps []mapping) openedFile {
 // openPath opens a file by a name, or says why it is not what is mapped. Where
 // a file system numbers its files as it likes, an equal build ID will do. It
 // stays open as long as the process.
-func (p *Process) openPath(path string, m mapping, id string) (*elfreloc.Object, string) {
+func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
 	o, inode, err := p.openELF(path, m.Path)
 	same := inode != 0 && inode == m.file.inode
 	switch {
@@ -177,7 +177,7 @@ func (p *Process) openELF(path, name string) (o *elfreloc.Object, inode uint64, 
 
 // addModules finds out where a file is loaded. It may be so more than once, and
 // parts of it may be mapped elsewhere to be read as data.
-func (p *Process) addModules(maps []mapping, f openedFile) {
+func (p *Process) addModules(maps []Mapping, f openedFile) {
 	if f.object.Type != elf.ET_EXEC && f.object.Type != elf.ET_DYN {
 		return
 	}
@@ -247,7 +247,7 @@ func (p *Process) describe(m *Module) {
 }
 
 // addUnreadable keeps a module that cannot be read, so that it can be named.
-func (p *Process) addUnreadable(maps []mapping, note string) {
+func (p *Process) addUnreadable(maps []Mapping, note string) {
 	n := 1
 	for n < len(maps) && maps[n].Start == maps[n-1].End {
 		n++
@@ -260,7 +260,7 @@ func (p *Process) addUnreadable(maps []mapping, note string) {
 // address of the segment, as it is mapped, from that of the mapping. Segments are mapped in whole pages. Pages that
 // hold the end of one segment and the start of another are mapped twice, so the
 // segment that is mapped is one with the same permission to execute, if there is.
-func (p *Process) loadBases(segments []elfreloc.Segment, m mapping) (bases []uint64) {
+func (p *Process) loadBases(segments []elfreloc.Segment, m Mapping) (bases []uint64) {
 	isLikely := false
 	for _, s := range segments {
 		if s.Filesz == 0 || m.Offset < s.Offset&^(p.page-1) || m.Offset >= s.Offset+s.Filesz {
@@ -295,7 +295,7 @@ func (p *Process) isLoaded(segments []elfreloc.Segment, m *Module) bool {
 // cannot be read. Section headers, at the file's end, are mostly not there.
 type fileInMemory struct {
 	memory io.ReaderAt // by address
-	maps   []mapping
+	maps   []Mapping
 	header []byte // the ELF header, in place of the one in memory
 }
 
@@ -320,7 +320,7 @@ func (f *fileInMemory) ReadAt(b []byte, off int64) (int, error) {
 	return done, nil
 }
 
-func (f *fileInMemory) at(off uint64) *mapping {
+func (f *fileInMemory) at(off uint64) *Mapping {
 	for i := range f.maps {
 		if m := &f.maps[i]; off >= m.Offset && off-m.Offset < m.End-m.Start {
 			return m
@@ -342,7 +342,7 @@ func (f *fileInMemory) size() int64 {
 
 // openMemory opens the ELF file whose first mapping is maps[0]. Where its
 // section headers cannot be read, it is opened without any.
-func openMemory(memory io.ReaderAt, maps []mapping, name string) (*elfreloc.Object, error) {
+func openMemory(memory io.ReaderAt, maps []Mapping, name string) (*elfreloc.Object, error) {
 	f := &fileInMemory{memory: memory, maps: maps}
 	if maps[0].Path == vdso { // all of it is in memory
 		if o, err := elfreloc.Open(f, f.size(), name); err == nil {

@@ -33,7 +33,7 @@ type Process struct {
 	dir    string // in /proc
 	page   uint64 // bytes
 	memory *processMemory
-	maps   []mapping
+	maps   []Mapping
 	files  []io.Closer
 	main   *Module // whose machine is that of the process
 }
@@ -173,7 +173,7 @@ func (m *processMemory) ReadAt(b []byte, addr int64) (int, error) {
 }
 
 // mapping finds the mapping of an address, or nil.
-func (p *Process) mapping(addr uint64) *mapping {
+func (p *Process) mapping(addr uint64) *Mapping {
 	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].End > addr })
 	if i < len(p.maps) && p.maps[i].Start <= addr {
 		return &p.maps[i]
@@ -296,8 +296,8 @@ func (p *Process) SymbolsAt(a Addr) ([]string, error) {
 	return m.Image.SymbolsAt(Addr{Offset: a.Offset - m.Base})
 }
 
-// mapping is a part of a process's memory: a line of /proc/PID/maps (proc(5)).
-type mapping struct {
+// Mapping is a part of a process's memory: a line of /proc/PID/maps (proc(5)).
+type Mapping struct {
 	Start, End uint64 // addresses; End is behind the last byte
 	Offset     uint64 // in the file, bytes
 	Executable bool
@@ -318,8 +318,8 @@ type fileID struct {
 const deleted = " (deleted)"
 
 // parseMaps reads /proc/PID/maps, which is sorted by address.
-func parseMaps(text string) ([]mapping, error) {
-	var mappings []mapping
+func parseMaps(text string) ([]Mapping, error) {
+	var mappings []Mapping
 	for line := range strings.Lines(text) {
 		m, ok := parseMapping(strings.TrimSuffix(line, "\n"))
 		if !ok || len(mappings) > 0 && m.Start < mappings[len(mappings)-1].End {
@@ -333,7 +333,7 @@ func parseMaps(text string) ([]mapping, error) {
 // parseMapping reads one line:
 //
 //	start-end perms offset major:minor inode   path
-func parseMapping(line string) (m mapping, ok bool) {
+func parseMapping(line string) (m Mapping, ok bool) {
 	var word [5]string
 	for i := range word {
 		word[i], line, _ = strings.Cut(line, " ")
