@@ -42,11 +42,10 @@ type Site struct {
 	Edit   *dtrace.Edit // of FromEdit
 
 	probe    *linkerset.Probe   // nil for FromRecord
-	function *notes.FunctionRow // nil if other than tables of functions lead to the site
+	function *notes.FunctionRow // of a record without a note; nil if no table of functions has the site
 }
 
-// Operands say where the arguments are: those of the note, or of the table of functions that leads to the site; "" if neither
-// does.
+// Operands say where the arguments are: those of the note, or for a NOP from the start those of the table of functions; "" for others.
 func (s *Site) Operands() string {
 	switch {
 	case s.Note != nil:
@@ -56,6 +55,9 @@ func (s *Site) Operands() string {
 	}
 	return ""
 }
+
+// IsCall reports whether a site without a note is known to have been a call, whose arguments are where those of calls are.
+func (s *Site) IsCall() bool { return s.function != nil && s.function.Operands == "" }
 
 // Options say which names stubs and probe objects have, and which records are read.
 type Options struct {
@@ -78,9 +80,11 @@ type Space struct {
 	Sites         []Site             // sorted by address; at one address records come first, and then notes
 	RecordLayouts []linkerset.Layout // those of Layouts that have records or faults
 	Notes         []notes.Note
-	Functions     []notes.FunctionRow // if nothing else leads to the records
+	Functions     []notes.FunctionRow // if some record has no note
 	DOF           []dof.FunctionProbe // of a linked file
 	Faults        Faults
+
+	functionsRead bool
 }
 
 // Faults are what could not be read of a space.
@@ -116,6 +120,9 @@ func (s *Space) Read() error {
 	if err := s.addNotes(); err != nil {
 		return err
 	}
+	if err := s.addFunctions(); err != nil {
+		return err
+	}
 	if err := s.readDOF(); err != nil {
 		return err
 	}
@@ -148,9 +155,39 @@ func (s *Space) readRecords() error {
 	return nil
 }
 
+// readFunctions reads the tables of functions, once.
+func (s *Space) readFunctions() (err error) {
+	if !s.functionsRead {
+		s.functionsRead = true
+		s.Functions, s.Faults.Functions, err = notes.ReadFunctions(s.Object, s.File)
+	}
+	return err
+}
+
+// addFunctions gives records that have lost their notes, or never had any, their rows in the tables of functions.
+func (s *Space) addFunctions() error {
+	isBare := func(site Site) bool { return site.Source == FromRecord && site.Note == nil && site.Kind == arch.Probe }
+	if !slices.ContainsFunc(s.Sites, isBare) {
+		return nil
+	}
+	if err := s.readFunctions(); err != nil || len(s.Functions) == 0 {
+		return err
+	}
+	rows := make(map[image.Addr]*notes.FunctionRow, len(s.Functions))
+	for i := range s.Functions {
+		rows[s.Functions[i].Site.Add(s.Base)] = &s.Functions[i]
+	}
+	for i := range s.Sites {
+		if site := &s.Sites[i]; isBare(*site) {
+			site.function = rows[site.Address]
+		}
+	}
+	return nil
+}
+
 // readLoadedRecords reads the records of an image without section headers, to which its tables of functions lead.
 func (s *Space) readLoadedRecords() (err error) {
-	if s.Functions, s.Faults.Functions, err = notes.ReadFunctions(s.Object, s.File); err != nil {
+	if err := s.readFunctions(); err != nil {
 		return err
 	}
 	for i := range s.Functions {
