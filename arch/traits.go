@@ -80,12 +80,16 @@ type Traits struct {
 
 	Features  Features
 	Arguments Arguments
-	DOF       DOF // of a DOFMachine
+	Threads   ThreadState // of programs of Linux
+	DOF       DOF         // of a DOFMachine
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory. The first is
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
+
+	// Tests are the tests of disabled sites that set the result, and what sets it to a number that is not 0.
+	Tests []TestCode
 
 	// Second is of sites of two NOPs, of which Linux arms the second.
 	Second SecondNop
@@ -112,6 +116,9 @@ type SecondNop struct {
 	Nops  [][]byte // that headers of user space have; disarmed, they may have other operands
 	Armed [][]byte // with a breakpoint or a call in place of the second
 }
+
+// TestCode is the first instruction of an is-enabled site: as it is disabled, and one of the same length that enables it.
+type TestCode struct{ False, True []byte }
 
 // Sizes are lengths of code in bytes.
 type Sizes struct {

@@ -400,3 +400,17 @@ func MappedCode(pid int) ([]string, error) {
 	}
 	return files, nil
 }
+
+// Mappings returns the memory map of a process as it is now, by address.
+func Mappings(pid int) ([]Mapping, error) {
+	p := runningProcess(pid)
+	text, err := os.ReadFile(p.dir + "/maps")
+	if err != nil {
+		return nil, p.openError(err)
+	}
+	maps, err := parseMaps(string(text))
+	if err != nil {
+		return nil, p.error(err)
+	}
+	return maps, nil
+}

@@ -76,6 +76,7 @@ var traits = arch.Traits{
 		Rename: whole64,
 		Unread: x86.Unread(`[re]?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]|(?:[sd]i|[sb]p)l|rip|r(?:[89]|1[0-5])[dw]?`, "r"),
 	},
+	Threads:     threads,
 	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Second: arch.SecondNop{
@@ -87,9 +88,11 @@ var traits = arch.Traits{
 			{x86.OpNop, 0xcc}, // nop; int3
 			{x86.OpNop, 0x48, 0x8d, 0x64, 0x24, 0x80, x86.OpCall}, // nop; lea -0x80(%rsp),%rsp; call
 			{x86.OpNop, x86.OpCall},                               // nop; call, of Linux 6.18
+			{x86.OpNop, 0xe9},                                     // nop; jmp, of sdtconvert trace
 		},
 	},
-	Nops: [][]byte{{0x90}}, // nop
+	Nops:  [][]byte{{0x90}},                                                       // nop
+	Tests: []arch.TestCode{{False: []byte{0x31, 0xc0}, True: []byte{0xb0, 0x01}}}, // xor %eax,%eax; mov $1,%al
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	},

@@ -62,8 +62,9 @@ var traits = arch.Traits{
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
 	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread(`e?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]`, "e")},
-	Breakpoints: [][]byte{{0xcc}}, // int3
-	Nops:        [][]byte{{0x90}}, // nop
+	Breakpoints: [][]byte{{0xcc}},                                                       // int3
+	Tests:       []arch.TestCode{{False: []byte{0x31, 0xc0}, True: []byte{0xb0, 0x01}}}, // xor %eax,%eax; mov $1,%al
+	Nops:        [][]byte{{0x90}},                                                       // nop
 }
 
 func (machine) Traits() *arch.Traits { return &traits }

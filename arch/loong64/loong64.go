@@ -71,7 +71,8 @@ var traits = arch.Traits{
 		{0x0c, 0x00, 0x2a, 0x00}, // break 12, of Linux's uprobes
 		{0x0a, 0x00, 0x2a, 0x00}, // break 10, of Linux's kprobes
 	},
-	Nops: [][]byte{{0x00, 0x00, 0x40, 0x03}}, // nop
+	Tests: []arch.TestCode{{False: []byte{0x04, 0x00, 0x15, 0x00}, True: []byte{0x04, 0x04, 0x80, 0x03}}}, // move a0, zero; ori a0, zero, 1
+	Nops:  [][]byte{{0x00, 0x00, 0x40, 0x03}},                                                             // nop
 }
 
 // abiNames are the names of the general registers in the LoongArch ELF psABI, by number.

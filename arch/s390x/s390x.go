@@ -59,7 +59,8 @@ var traits = arch.Traits{
 		{0x00, 0x01}, // of gdb
 		{0x00, 0x02}, // of Linux's uprobes and kprobes
 	},
-	Nops:        [][]byte{{0x47, 0x00, 0x00, 0x00}}, // bc 0, 0
+	Tests:       []arch.TestCode{{False: []byte{0xa7, 0x29, 0x00, 0x00}, True: []byte{0xa7, 0x29, 0x00, 0x01}}}, // lghi %r2, 0; lghi %r2, 1
+	Nops:        [][]byte{{0x47, 0x00, 0x00, 0x00}},                                                             // bc 0, 0
 	Conventions: arch.Conventions{WideHash: true},
 }
 

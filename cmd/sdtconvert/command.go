@@ -45,7 +45,8 @@ var commands []*command
 
 func init() {
 	commands = []*command{
-		convertCommand, ldCommand, ccCommand, inspectCommand, checkCommand, listCommand, resolveCommand, stubsCommand, sitesCommand,
+		convertCommand, ldCommand, ccCommand, inspectCommand, checkCommand, listCommand, traceCommand, resolveCommand, stubsCommand,
+		sitesCommand,
 		providerCommand, completionCommand, versionCommand, helpCommand,
 	}
 }

@@ -82,16 +82,8 @@ func (l *lister) add(e *sites.Site) error {
 			return err
 		}
 	}
-	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
-	if p.Module == "" {
-		p.Module = l.code.Module
-	}
-	place := l.code.Function(e.Address)
-	// DTrace's object format names the function also where symbols are stripped.
-	if p.Function == "" || e.Source == sites.FromDOF && place.Known() && !place.NoSymbol {
-		p.Function = message.OrDash(place.Function)
-	}
-	if !l.Filter.match(&p) {
+	p, place := Identify(l.code, e, &probe)
+	if !l.Filter.Match(&p) {
 		return nil
 	}
 	if !place.Known() && e.Source == sites.FromRecord {
@@ -120,6 +112,21 @@ func (l *lister) add(e *sites.Site) error {
 	}
 	line.Sites = append(line.Sites, site)
 	return nil
+}
+
+// Identify returns the name of a site's probe, and where the site is. The module is that of the code, and the function the
+// one that holds the site, if the probe itself has none.
+func Identify(code *locate.Code, site *sites.Site, probe *linkerset.Probe) (Probe, locate.Place) {
+	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
+	if p.Module == "" {
+		p.Module = code.Module
+	}
+	place := code.Function(site.Address)
+	// DTrace's object format names the function also where symbols are stripped.
+	if p.Function == "" || site.Source == sites.FromDOF && place.Known() && !place.NoSymbol {
+		p.Function = message.OrDash(place.Function)
+	}
+	return p, place
 }
 
 // warnOfPrefix tells, once, that a probe object has a symbol which is not named as those of

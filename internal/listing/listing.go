@@ -102,7 +102,8 @@ type Filter struct {
 	Alternatives []Pattern
 }
 
-func (f *Filter) match(p *Probe) bool {
+// Match reports whether a filter selects a probe.
+func (f *Filter) Match(p *Probe) bool {
 	if !f.All.Match(p.Provider, p.Module, p.Function, p.Name) {
 		return false
 	}

@@ -1,0 +1,428 @@
+package amd64
+
+// The code by which a tracer records hits of a program that runs on. It runs between two instructions of the
+// program, so it changes no register, no flag and nothing of the red zone. It may be interrupted anywhere, also by a
+// signal whose handler hits the site.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"math"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
+)
+
+// The registers as the kernel numbers them in user_regs_struct, in the order of instructions' numbers.
+var hardware = [...]string{"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"}
+
+// wordsOf are the offsets in user_regs_struct, in words, by the number of the register in instructions.
+var wordsOf = [...]int{10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0}
+
+const (
+	rax, rcx, rdx, rsp, rsi, rdi, r8, r9, r10 = 0, 1, 2, 4, 6, 7, 8, 9, 10
+
+	word    = 8
+	rip     = 16 * word // offset in user_regs_struct
+	origRAX = 15 * word
+)
+
+// threads is the layout of user_regs_struct.
+var threads = arch.ThreadState{Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: threadRegisters()}
+
+func threadRegisters() map[string]int {
+	names := map[string]int{}
+	for i, at := range wordsOf {
+		var all []string
+		switch {
+		case i >= 8:
+			number := []string{"8", "9", "10", "11", "12", "13", "14", "15"}[i-8]
+			all = []string{"r" + number, "r" + number + "d", "r" + number + "w", "r" + number + "b"}
+		case i >= 4:
+			all = []string{"r" + hardware[i], "e" + hardware[i], hardware[i], hardware[i] + "l"}
+		default:
+			all = []string{"r" + hardware[i], "e" + hardware[i], hardware[i], hardware[i][:1] + "l"}
+		}
+		for _, name := range all {
+			names[name] = at * word
+		}
+	}
+	return names
+}
+
+// SystemCall implements arch.Jumper.
+func (machine) SystemCall() *arch.SystemCall {
+	at := func(register int) int { return wordsOf[register] * word }
+	return &arch.SystemCall{
+		Code:   []byte{0x0f, 0x05}, // syscall
+		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
+		Mmap: 9, MemfdCreate: 319, Close: 3,
+	}
+}
+
+// jumpLen is the length of jmp rel32.
+const jumpLen = 5
+
+// JumpSite implements arch.Jumper. A NOP of 5 bytes and more has room for a jump. Of a site that begins with a NOP
+// or a return of one byte, that byte alone becomes the jump's opcode: what follows stays as it is, and is the distance.
+// It may change where it is the operand of a NOP, or never executed.
+func (machine) JumpSite(form arch.Site, code []byte) (arch.JumpSite, bool) {
+	s := arch.JumpSite{Fixed: make([]bool, jumpLen)}
+	fix := func(from, to int) {
+		for i := max(from, 1); i < min(to, jumpLen); i++ {
+			s.Fixed[i] = true
+		}
+	}
+	length := len(form.Code)
+	switch {
+	case bytes.HasPrefix(code, nopNop10[:6]):
+		s.Offset, s.Resume = 1, uint64(len(nopNop10))
+	case len(code) > 0 && code[0] == x86.OpNop && bytes.HasPrefix(code[1:], nop5):
+		s.Offset, s.Resume = 1, uint64(1+len(nop5))
+	case bytes.HasPrefix(code, slices.Concat([]byte{x86.OpNop}, nop4)):
+		s.Resume = uint64(1 + len(nop4))
+		fix(1, len(nop4)) // its operand is free
+	case len(code) > 1 && code[0] == x86.OpNop:
+		s.Resume = 1
+		fix(1, jumpLen)
+		if form.Form == arch.Tail && code[1] == x86.OpRet {
+			freePadding(&s, code, 2, length)
+		}
+	case len(code) > 0 && code[0] == x86.OpRet && form.Form != arch.Call:
+		fix(1, jumpLen)
+		if form.Form == arch.Tail {
+			freePadding(&s, code, 1, length)
+		}
+	case form.Form == arch.Call && length > 1 && bytes.HasPrefix(code, form.Code) && slices.ContainsFunc(mode.Nops[2:], func(nop []byte) bool { return bytes.Equal(nop, form.Code) }):
+		s.Resume = uint64(length)
+		fix(length, jumpLen)
+	default:
+		return s, false
+	}
+	return s, len(code) >= int(s.Offset)+jumpLen
+}
+
+// freePadding frees the bytes of int3 behind a return.
+func freePadding(s *arch.JumpSite, code []byte, from, to int) {
+	for i := from; i < min(to, jumpLen, len(code)) && code[i] == 0xcc; i++ {
+		s.Fixed[i] = false
+	}
+}
+
+// farthest is the order in which Targets tries the highest byte of a distance: the nearest first.
+func farthest(i int) byte { return byte((i + 1) / 2 * (1 - i%2*2)) }
+
+// Targets implements arch.Jumper. Of the free bytes it tries all values of the two highest.
+func (machine) Targets(from uint64, code []byte, s arch.JumpSite) iter.Seq[uint64] {
+	distance := append([]byte{}, code[1:jumpLen]...)
+	var free []int
+	for i := jumpLen - 1; i > 0 && len(free) < 2; i-- {
+		if !s.Fixed[i] {
+			free = append(free, i-1)
+		}
+	}
+	count := 1 << (8 * len(free))
+	return func(yield func(uint64) bool) {
+		for n := range count {
+			for k, i := range free {
+				distance[i] = farthest(n >> (8 * k) & 0xff)
+			}
+			if !yield(from + jumpLen + uint64(int32(binary.LittleEndian.Uint32(distance)))) {
+				return
+			}
+		}
+	}
+}
+
+// Jump implements arch.Jumper.
+func (machine) Jump(from, to uint64) []byte {
+	distance := int64(to - from - jumpLen)
+	if distance != int64(int32(distance)) {
+		return nil
+	}
+	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(distance)) // jmp to
+}
+
+// FarJump implements arch.Jumper.
+func (machine) FarJump(to uint64) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{0xff, 0x25, 0, 0, 0, 0}, to) // jmp *0(%rip)
+}
+
+// assembly is code that is being written.
+type assembly struct {
+	*arch.Trampoline
+	code   []byte
+	pushed []int // registers on the stack, -1 for the flags
+}
+
+func (a *assembly) add(code ...byte) { a.code = append(a.code, code...) }
+
+// add32 adds an instruction that ends with 32 bits.
+func (a *assembly) add32(value uint32, code ...byte) {
+	a.code = binary.LittleEndian.AppendUint32(append(a.code, code...), value)
+}
+
+// add64 adds an instruction that ends with 64 bits.
+func (a *assembly) add64(value uint64, code ...byte) {
+	a.code = binary.LittleEndian.AppendUint64(append(a.code, code...), value)
+}
+
+// forward adds a jump whose 32-bit distance land fills in.
+func (a *assembly) forward(code ...byte) int {
+	a.add32(0, code...)
+	return len(a.code)
+}
+
+// land makes a jump go to what is added next.
+func (a *assembly) land(jump int) {
+	binary.LittleEndian.PutUint32(a.code[jump-4:], uint32(len(a.code)-jump))
+}
+
+// back adds a jump to an offset of the code.
+func (a *assembly) back(to int, code ...byte) {
+	a.add32(uint32(to-len(a.code)-len(code)-4), code...)
+}
+
+// push saves a register.
+func (a *assembly) push(register int) {
+	if register >= 8 {
+		a.add(0x41) // REX.B
+	}
+	a.add(0x50 | byte(register&7)) // push register
+	a.pushed = append(a.pushed, register)
+}
+
+const redZone = 128
+
+// save makes room on the stack, and saves the flags and registers.
+func (a *assembly) save(registers ...int) {
+	a.add(0x48, 0x8d, 0x64, 0x24, 0x80) // lea -128(%rsp),%rsp
+	a.push(rax)
+	a.add(0x9f)             // lahf
+	a.add(0x0f, 0x90, 0xc0) // seto %al
+	a.add(0x50)             // push %rax
+	a.pushed = append(a.pushed, -1)
+	for _, r := range registers {
+		a.push(r)
+	}
+}
+
+// restore undoes save, and leaves.
+func (a *assembly) restore() {
+	for _, r := range slices.Backward(a.pushed) {
+		switch {
+		case r < 0:
+			a.add(0x58)       // pop %rax
+			a.add(0x04, 0x7f) // add $0x7f,%al: the overflow flag
+			a.add(0x9e)       // sahf: the others
+		case r >= 8:
+			a.add(0x41, 0x58|byte(r&7)) // pop register
+		default:
+			a.add(0x58 | byte(r)) // pop register
+		}
+	}
+	a.add32(redZone, 0x48, 0x8d, 0xa4, 0x24) // lea 128(%rsp),%rsp
+	if a.Resume == 0 {
+		a.add(0xc3) // ret
+		return
+	}
+	if jump := (machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume); jump != nil {
+		a.add(jump...)
+		return
+	}
+	a.add((machine{}).FarJump(a.Resume)...)
+}
+
+// ring loads the number of a ring into %eax: that of the processor, as far as there are rings. Whatever the
+// instruction yields, the number is in range.
+func (a *assembly) ring() {
+	a.add32(0x7b, 0xb8)           // mov $0x7b,%eax: the selector whose limit holds it
+	a.add(0x0f, 0x03, 0xc0)       // lsl %eax,%eax
+	a.add32(a.Ring.Count-1, 0x25) // and $Count-1,%eax
+}
+
+// Trampoline implements arch.Jumper.
+func (machine) Trampoline(t *arch.Trampoline) []byte {
+	a := &assembly{Trampoline: t}
+	if t.Counters != 0 {
+		a.save(rcx)
+		a.ring()
+		a.add(0xc1, 0xe0, 0x06)             // shl $6,%eax
+		a.add64(t.Counters, 0x48, 0xb9)     // movabs $Counters,%rcx
+		a.add(0xf0, 0x48, 0xff, 0x04, 0x01) // lock incq (%rcx,%rax)
+		a.restore()
+		return a.code
+	}
+	copies := slices.ContainsFunc(t.Arguments, func(arg arch.TracedArgument) bool { return arg.Copy > 0 })
+	a.save(rcx, rdx, rsi, rdi)
+	if copies {
+		for _, r := range []int{r8, r9, r10, 11} {
+			a.push(r)
+		}
+	}
+	full := a.reserve()
+	a.stamp()
+	for _, arg := range t.Arguments {
+		a.argument(&arg)
+	}
+	a.add(0x48, 0xc1, 0xe6, 0x20)     // shl $32,%rsi
+	a.add32(t.Site, 0x48, 0x81, 0xce) // or $Site,%rsi
+	a.add(0x48, 0x89, 0x37)           // mov %rsi,(%rdi): the event is whole
+	a.restore()
+	a.land(full)
+	a.add64(t.Dropped, 0x48, 0xb9) // movabs $Dropped,%rcx
+	a.add(0xf0, 0x48, 0xff, 0x01)  // lock incq (%rcx)
+	a.restore()
+	return a.code
+}
+
+// reserve takes the next event of the ring: %rdi is its address, and %rsi its position. It returns the jump for a
+// ring that is full.
+func (a *assembly) reserve() (full int) {
+	a.ring()
+	a.add32(a.Ring.Stride, 0x48, 0x69, 0xc0) // imul $Stride,%rax,%rax
+	a.add64(a.Ring.Address, 0x48, 0xbf)      // movabs $Address,%rdi
+	a.add(0x48, 0x01, 0xc7)                  // add %rax,%rdi
+	a.add(0x48, 0x8b, 0x07)                  // mov (%rdi),%rax
+	again := len(a.code)
+	a.add(0x48, 0x89, 0xc1)                        // mov %rax,%rcx
+	a.add(0x48, 0x2b, 0x4f, 0x08)                  // sub 8(%rdi),%rcx
+	a.add32(a.Ring.Slots, 0x48, 0x81, 0xf9)        // cmp $Slots,%rcx
+	full = a.forward(0x0f, 0x83)                   // jae full
+	a.add(0x48, 0x8d, 0x50, 0x01)                  // lea 1(%rax),%rdx
+	a.add(0xf0, 0x48, 0x0f, 0xb1, 0x17)            // lock cmpxchg %rdx,(%rdi)
+	a.back(again, 0x0f, 0x85)                      // jne again
+	a.add(0x48, 0x89, 0xc6)                        // mov %rax,%rsi
+	a.add32(a.Ring.Slots-1, 0x25)                  // and $Slots-1,%eax
+	a.add32(a.Ring.Size, 0x48, 0x69, 0xc0)         // imul $Size,%rax,%rax
+	a.add(0x48, 0x8d, 0x7c, 0x07, arch.RingHeader) // lea 64(%rdi,%rax),%rdi
+	return full
+}
+
+// stamp writes the time and the thread of the event.
+func (a *assembly) stamp() {
+	a.add(0x0f, 0x31)                                 // rdtsc
+	a.add(0x48, 0xc1, 0xe2, 0x20)                     // shl $32,%rdx
+	a.add(0x48, 0x09, 0xd0)                           // or %rdx,%rax
+	a.add(0x48, 0x89, 0x47, arch.EventTime)           // mov %rax,8(%rdi)
+	end := a.Address + uint64(len(a.code)) + 7        // of the next instruction
+	a.add32(uint32(a.ThreadID-end), 0x48, 0x63, 0x05) // movslq ThreadID(%rip),%rax
+	a.add(0x48, 0x85, 0xc0)                           // test %rax,%rax
+	unknown := a.forward(0x0f, 0x88)                  // js unknown
+	a.add(0x64, 0x8b, 0x00)                           // mov %fs:(%rax),%eax
+	known := a.forward(0xe9)                          // jmp known
+	a.land(unknown)
+	if a.NoCalls {
+		a.add(0x31, 0xc0) // xor %eax,%eax
+	} else {
+		a.add(0x41, 0x53)  // push %r11
+		a.add32(186, 0xb8) // mov $SYS_gettid,%eax
+		a.add(0x0f, 0x05)  // syscall
+		a.add(0x41, 0x5b)  // pop %r11
+	}
+	a.land(known)
+	a.add(0x89, 0x47, arch.EventThread) // mov %eax,16(%rdi)
+}
+
+// argument writes an argument, and copies what is to be copied.
+func (a *assembly) argument(arg *arch.TracedArgument) {
+	unsafe := arg.Kind == arch.InMemory && arg.Base >= 0 && arg.Base != threads.SP || arg.Kind == arch.InMemory && arg.Index >= 0
+	switch {
+	case arg.Kind == arch.Constant:
+		a.add64(arg.Value, 0x48, 0xb8) // movabs $Value,%rax
+	case arg.Kind == arch.InRegister:
+		a.load(rax, arg.Base)
+	default:
+		a.address(&arg.Operand)
+	}
+	if arg.Kind == arch.InMemory && !unsafe {
+		a.dereference(arg.Size)
+	}
+	a.add32(arg.At, 0x48, 0x89, 0x87) // mov %rax,At(%rdi)
+	if arg.Copy > 0 {
+		a.copy(arg)
+	}
+}
+
+// number returns the number of a register in instructions.
+func number(offset int) int { return slices.Index(wordsOf[:], offset/word) }
+
+// load loads into %rax or %rcx what the program had in a register.
+func (a *assembly) load(to byte, offset int) {
+	register := number(offset)
+	depth := uint32(word * len(a.pushed))
+	switch i := slices.Index(a.pushed, register); {
+	case register == rsp:
+		a.add32(depth+redZone, 0x48, 0x8d, 0x84|to<<3, 0x24) // lea depth+128(%rsp),to
+	case i >= 0:
+		a.add32(depth-uint32(word*(i+1)), 0x48, 0x8b, 0x84|to<<3, 0x24) // mov saved(%rsp),to
+	case register >= 8:
+		a.add(0x4c, 0x89, 0xc0|byte(register&7)<<3|to) // mov register,to
+	default:
+		a.add(0x48, 0x89, 0xc0|byte(register)<<3|to) // mov register,to
+	}
+}
+
+// address computes the address of an operand in %rax.
+func (a *assembly) address(o *arch.Operand) {
+	if o.Base < 0 && o.Index < 0 {
+		a.add64(o.Value, 0x48, 0xb8) // movabs $Value,%rax
+		return
+	}
+	if o.Base >= 0 {
+		a.load(rax, o.Base)
+	} else {
+		a.add(0x31, 0xc0) // xor %eax,%eax
+	}
+	if o.Index >= 0 {
+		a.load(rcx, o.Index)
+		a.add32(uint32(o.Scale), 0x48, 0x69, 0xc9) // imul $Scale,%rcx,%rcx
+		a.add(0x48, 0x01, 0xc8)                    // add %rcx,%rax
+	}
+	if value := int64(o.Value); value >= math.MinInt32 && value <= math.MaxInt32 {
+		a.add32(uint32(value), 0x48, 0x05) // add $Value,%rax
+		return
+	}
+	a.add64(o.Value, 0x48, 0xb9) // movabs $Value,%rcx
+	a.add(0x48, 0x01, 0xc8)      // add %rcx,%rax
+}
+
+// dereference loads what %rax points to.
+func (a *assembly) dereference(size int) {
+	switch size {
+	case 1:
+		a.add(0x0f, 0xb6, 0x00) // movzbl (%rax),%eax
+	case 2:
+		a.add(0x0f, 0xb7, 0x00) // movzwl (%rax),%eax
+	case 4:
+		a.add(0x8b, 0x00) // mov (%rax),%eax
+	default:
+		a.add(0x48, 0x8b, 0x00) // mov (%rax),%rax
+	}
+}
+
+// copy has the kernel copy what %rax points to, which need not be there. The structures of the call are on the
+// stack.
+func (a *assembly) copy(arg *arch.TracedArgument) {
+	a.add(0x56)                                // push %rsi
+	a.add(0x57)                                // push %rdi
+	a.add32(arg.Copy, 0x68)                    // push $Copy
+	a.add(0x50)                                // push %rax: iovec of the source
+	a.add32(arg.Copy, 0x68)                    // push $Copy
+	a.add32(arg.CopyAt+word, 0x48, 0x8d, 0x8f) // lea CopyAt+8(%rdi),%rcx
+	a.add(0x51)                                // push %rcx: iovec of the event
+	a.add(0x8b, 0x7f, arch.EventThread)        // mov 16(%rdi),%edi
+	a.add(0x48, 0x89, 0xe6)                    // mov %rsp,%rsi
+	a.add32(1, 0xba)                           // mov $1,%edx
+	a.add(0x4c, 0x8d, 0x54, 0x24, 0x10)        // lea 16(%rsp),%r10
+	a.add32(1, 0x41, 0xb8)                     // mov $1,%r8d
+	a.add(0x45, 0x31, 0xc9)                    // xor %r9d,%r9d
+	a.add32(310, 0xb8)                         // mov $SYS_process_vm_readv,%eax
+	a.add(0x0f, 0x05)                          // syscall
+	a.add(0x48, 0x83, 0xc4, 0x20)              // add $32,%rsp
+	a.add(0x5f)                                // pop %rdi
+	a.add(0x5e)                                // pop %rsi
+	a.add32(arg.CopyAt, 0x48, 0x89, 0x87)      // mov %rax,CopyAt(%rdi)
+}

@@ -1,0 +1,177 @@
+package arch
+
+import (
+	"encoding/binary"
+	"iter"
+)
+
+// What a tracer of Linux programs must know of a machine: how ptrace(2) shows the registers of
+// a thread, and the code that it puts into a program.
+
+// ThreadState is the layout of a stopped thread's registers, NT_PRSTATUS. Offsets are in bytes. The
+// zero value is of a machine whose programs cannot be traced.
+type ThreadState struct {
+	Size   int // of all registers
+	PC, SP int // offsets
+	// Link is the offset of the register that holds the return address of a function without a
+	// frame; 0 if a call pushes the return address.
+	Link int
+	// Trap is how far behind a breakpoint a thread stops.
+	Trap uint64
+	// Registers are the offsets by the names that operands of notes have.
+	Registers map[string]int
+}
+
+// NumberedRegisters returns the offsets of registers that are called prefix0, prefix1 and so on, of a size
+// in bytes, the first at an offset.
+func NumberedRegisters(names map[string]int, prefix string, count, offset, size int) map[string]int {
+	if names == nil {
+		names = map[string]int{}
+	}
+	for i := range count {
+		names[prefix+itoa(i)] = offset + i*size
+	}
+	return names
+}
+
+func itoa(i int) string {
+	if i >= 10 {
+		return string(rune('0'+i/10)) + string(rune('0'+i%10))
+	}
+	return string(rune('0' + i))
+}
+
+// Get reads the register at an offset, of a machine's word size in bytes.
+func (t *ThreadState) Get(registers []byte, offset, word int, order binary.ByteOrder) uint64 {
+	if word == 4 {
+		return uint64(order.Uint32(registers[offset:]))
+	}
+	return order.Uint64(registers[offset:])
+}
+
+// Put writes the register at an offset.
+func (t *ThreadState) Put(registers []byte, offset, word int, order binary.ByteOrder, value uint64) {
+	if word == 4 {
+		order.PutUint32(registers[offset:], uint32(value))
+		return
+	}
+	order.PutUint64(registers[offset:], value)
+}
+
+// OperandKind says where an argument is.
+type OperandKind uint8
+
+const (
+	Constant   OperandKind = iota // Operand.Value
+	InRegister                    // Operand.Base
+	InMemory                      // at Base + Index*Scale + Value
+)
+
+// Operand is one argument of a site, as its note describes it.
+type Operand struct {
+	Kind   OperandKind
+	Size   int // bytes: 1, 2, 4 or 8
+	Signed bool
+	Value  uint64
+	// Base and Index are offsets in ThreadState, -1 for none.
+	Base, Index int
+	Scale       uint64
+}
+
+// Jumper is a Machine whose sites a tracer can arm with jumps to code of its own.
+type Jumper interface {
+	Machine
+
+	// JumpSite says how a jump can be put over a site. code is what follows the recorded address. If ok is
+	// false, only a breakpoint fits.
+	JumpSite(form Site, code []byte) (s JumpSite, ok bool)
+	// Targets returns where a jump at an address may go whose fixed bytes are those of code, which is what is there
+	// now.
+	Targets(from uint64, code []byte, s JumpSite) iter.Seq[uint64]
+	// Jump returns the jump from one address to another, nil if that is too far. It is as long as
+	// JumpSite.Fixed.
+	Jump(from, to uint64) []byte
+	// FarJump returns a jump to any address.
+	FarJump(to uint64) []byte
+	// Trampoline returns the code that an armed site jumps to.
+	Trampoline(t *Trampoline) []byte
+	// SystemCall says how a stopped thread makes a system call.
+	SystemCall() *SystemCall
+}
+
+// JumpSite says which bytes of a site a jump replaces. A thread may stand between the
+// instructions of a site, or behind its first one in the next instruction of the program.
+// These bytes have to stay. So the jump is chosen to have the same ones, by where it goes.
+type JumpSite struct {
+	Offset uint64 // of the jump from the recorded address
+	Fixed  []bool // by byte of the jump: it has to be what is there
+	// Resume is the distance from the recorded address to where the program goes on, 0 if the trampoline
+	// returns from the function.
+	Resume uint64
+}
+
+// Trampoline describes the code that records a hit.
+type Trampoline struct {
+	Address uint64 // of the code itself
+	Resume  uint64 // address where the program goes on; 0 to return from the function
+	Site    uint32 // number of the site, from 1
+
+	// Counters is the address of counters of hits, one each CounterStride bytes for each ring. If it is not 0, the
+	// trampoline only counts.
+	Counters uint64
+
+	Ring    Ring
+	Dropped uint64 // address of the counter of hits that found no room
+	// ThreadID is the address, near the code, of a 32-bit number: how far behind the thread pointer the C library
+	// keeps the thread's ID. If it is negative, the code asks the kernel.
+	ThreadID  uint64
+	NoCalls   bool // system calls are forbidden
+	Arguments []TracedArgument
+}
+
+// CounterStride is the distance between counters, a line of the cache.
+const CounterStride = 64
+
+// Ring is the layout of the rings that events go through. Each begins with three words: how many events were begun
+// and how many were read, and one that is not used. Events follow at RingHeader.
+type Ring struct {
+	Address uint64
+	Count   uint32 // of rings, a power of two
+	Stride  uint32 // from one ring to the next, bytes
+	Slots   uint32 // events in a ring, a power of two
+	Size    uint32 // of an event, bytes
+}
+
+// RingHeader is the offset of the first event in a ring.
+const RingHeader = 64
+
+// The offsets in an event. Its first word holds the number of the site and, in the upper half, the lower half of
+// the event's position. It is written last.
+const (
+	EventTime      = 8  // of the processor's clock
+	EventThread    = 16 // 32 bits
+	EventArguments = 24
+)
+
+// TracedArgument says what a trampoline writes of an argument.
+type TracedArgument struct {
+	Operand
+	At uint32 // offset in the event of its word
+	// Copy is how many bytes the kernel copies of what the argument points to, 0 for none. If the argument is in
+	// memory that may not be there, it is the argument that is copied. CopyAt is the offset in the event of how many bytes were
+	// copied, a signed word; the bytes follow.
+	Copy, CopyAt uint32
+}
+
+// SystemCall says how to make a stopped thread call the kernel. Offsets are in ThreadState.
+type SystemCall struct {
+	Code      []byte // of the instruction
+	Number    int
+	Arguments [6]int
+	Result    int
+	// NoRestart is the offset of what keeps the kernel from restarting the call that the thread was in, -1
+	// for none.
+	NoRestart int
+
+	Mmap, MemfdCreate, Close uint64
+}

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/sites"
+	"sdtconvert/internal/trace"
+)
+
+// The flags of trace.
+var (
+	tracePIDOption = &option{name: "pid", letter: "p", value: "PID",
+		help: "trace a process that runs; may be repeated"}
+	traceFollowOption = &option{name: "follow", letter: "f",
+		help: "trace child processes too, and the programs that they and a process become"}
+	traceCountOption = &option{name: "count", letter: "c",
+		help: "only count hits, by probe and function"}
+	traceHistOption = &option{name: "hist", value: "ARG",
+		help: "draw a histogram of an argument (arg0 is the first), by powers of two"}
+	traceLinearOption = &option{name: "lhist", value: "ARG,LOW,HIGH,WIDTH",
+		help: "draw a histogram of an argument, by ranges of one width"}
+	traceBetweenOption = &option{name: "between", value: "PROBE,PROBE",
+		help: "draw a histogram of the time from one probe to another of the same thread"}
+	traceOutputOption = &option{name: "output", letter: "o", value: "DIR", complete: completeDirectory,
+		help: "write a trace in CTF 1.8, for babeltrace2 and Trace Compass, to a new directory"}
+	tracePerfettoOption = &option{name: "perfetto", value: "FILE", complete: completeFile,
+		help: "write a trace in JSON, for ui.perfetto.dev and chrome://tracing"}
+	traceFilterOption = &option{name: "filter", value: "FILTER",
+		help: "only events for which FILTER is true: comparisons of argN, tid, name and function with numbers and strings, with && || ! and parentheses"}
+	traceMostOption = &option{name: "events", letter: "n", value: "N",
+		help: "stop tracing after N events"}
+	traceForOption = &option{name: "for", value: "TIME",
+		help: "stop tracing after TIME: 10s, 2m"}
+	traceRequireOption = &option{name: "require", value: "PROBE",
+		help: "exit with 1 if no probe that matches has fired; may be repeated"}
+	traceTrapsOption = &option{name: "breakpoints",
+		help: "arm all sites by breakpoints, which stop the program at each hit"}
+)
+
+// traceCommand traces programs.
+var traceCommand = &command{
+	name: "trace", synopsis: "trace [flags] [PROBE...] -- PROGRAM ARGUMENT...", brief: "show the probes of a program as they fire (Linux)",
+	usage: []string{"sdtconvert trace [flags] [PROBE...] -- PROGRAM ARGUMENT...", "sdtconvert trace [flags] -p PID [PROBE...]"},
+	text: `Runs a program, or attaches to one that runs, and prints a line for each hit of its
+probes: the time, the thread, provider:module:function:name and the arguments. It needs
+no root, and the program needs no library and runs on while it is traced. Statistics go
+to standard error. Ctrl-C ends tracing of a process that was attached to; a program that
+was started gets it.`,
+	groups: []group{
+		{title: "What is traced", options: []*option{
+			{head: "PROBE", help: "provider:module:function:name, each a glob; parts on the left may be missing. Without any, all probes"},
+			tracePIDOption, traceFollowOption, traceFilterOption, traceTrapsOption,
+		}},
+		{title: "What is written", options: []*option{
+			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, tracePerfettoOption,
+		}},
+		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption}},
+	},
+	after: "Colour is used on a terminal unless NO_COLOR is set.",
+	exit:  "the program's, also if a signal ends it; 0 for a process that was attached to; 1 it could not be traced, or a required probe has not fired, 2 the command line is wrong.",
+	new:   func() invocation { return &traceFlags{} },
+
+	wrapped: "the program",
+}
+
+// traceFlags are the flags of trace.
+type traceFlags struct {
+	set                                     *flagSet
+	pids                                    []string
+	follow, count, traps                    bool
+	hist, linear, between, output, perfetto string
+	filter, limit                           string
+	most                                    int
+	required                                []string
+	requiredPatterns                        []listing.Pattern
+}
+
+func (f *traceFlags) bindFlags(s *flagSet) {
+	f.set = s
+	s.SetInterspersed(true) // up to --
+	s.bind("pid", &f.pids)
+	s.bind("follow", &f.follow)
+	s.bind("count", &f.count)
+	s.bind("hist", &f.hist)
+	s.bind("lhist", &f.linear)
+	s.bind("between", &f.between)
+	s.bind("output", &f.output)
+	s.bind("perfetto", &f.perfetto)
+	s.bind("filter", &f.filter)
+	s.bind("events", &f.most)
+	s.bind("for", &f.limit)
+	s.bind("require", &f.required)
+	s.bind("breakpoints", &f.traps)
+}
+
+// run traces.
+func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
+	o, err := f.options(args)
+	if err != nil {
+		return false, err
+	}
+	out := bufio.NewWriterSize(p.Stdout, 64<<10)
+	w := io.Writer(out)
+	if isTerminal(p.Stdout) {
+		w = p.Stdout
+	}
+	if o.Sink, err = f.sink(p, w); err != nil {
+		return false, err
+	}
+	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
+	o.Environ, o.Files = p.Environ, []uintptr{descriptor(p.Stdin, 0), descriptor(p.Stdout, 1), descriptor(p.Stderr, 2)}
+	o.Signalled = p.traceRequests(len(o.Program) > 0)
+	statistics, err := trace.Run(*o)
+	if err != nil && statistics == nil {
+		return false, err
+	}
+	if f.count {
+		printCounts(out, o.Sink, statistics)
+	}
+	err = errors.Join(err, out.Flush())
+	if errors.Is(err, syscall.EPIPE) {
+		err = nil // who reads has seen enough
+	}
+	printStatistics(p.Stderr, statistics)
+	return f.end(p, statistics, err)
+}
+
+// end returns the status of the program, or why the run has failed.
+func (f *traceFlags) end(p *program, s *trace.Statistics, err error) (failed bool, _ error) {
+	for i, pattern := range f.requiredPatterns {
+		fired := slices.ContainsFunc(s.Sites, func(s trace.SiteStatistics) bool {
+			return s.Hits+s.Dropped > 0 && pattern.Match(s.Provider, s.Module, s.Function, s.Name)
+		})
+		if !fired {
+			message.Error(p.Stderr, fmt.Errorf("the probe %s has not fired", f.required[i]))
+			failed = true
+		}
+	}
+	status := process.Status{Code: s.ExitCode}
+	if s.Signal != 0 {
+		status.Signal = syscall.Signal(s.Signal)
+	}
+	if err != nil || status == (process.Status{}) {
+		return failed, err
+	}
+	return false, &statusError{status: p.End(status)}
+}
+
+// options checks a command line that was parsed.
+func (f *traceFlags) options(args []string) (*trace.Options, error) {
+	names := conversionFlags{}
+	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
+	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most)}
+	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
+	var err error
+	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
+		return nil, err
+	}
+	probes := args
+	if dash := f.set.ArgsLenAtDash(); dash >= 0 {
+		probes, o.Program = args[:dash], args[dash:]
+	}
+	if err := f.parseProbes(o, probes); err != nil {
+		return nil, usageError{err}
+	}
+	for _, text := range f.pids {
+		pid := 0
+		if _, err := fmt.Sscanf(text+" ", "%d ", &pid); err != nil || pid <= 0 {
+			return nil, usagef("--pid %s is not a process", text)
+		}
+		o.PIDs = append(o.PIDs, pid)
+	}
+	modes := 0
+	for _, given := range []bool{f.count, f.hist != "", f.linear != "", f.between != "", f.output != "", f.perfetto != ""} {
+		if given {
+			modes++
+		}
+	}
+	switch {
+	case len(o.PIDs) == 0 && len(o.Program) == 0 && len(probes) > 0:
+		return nil, usagef("missing -- before the program, or -p PID: write sdtconvert trace -- %s", strings.Join(probes, " "))
+	case len(o.PIDs) == 0 && len(o.Program) == 0:
+		return nil, usagef("neither a program nor -p PID is given")
+	case len(o.PIDs) > 0 && len(o.Program) > 0:
+		return nil, usagef("-p and a program exclude each other")
+	case modes > 1:
+		return nil, usagef("-c, --hist, --lhist, --between, -o and --perfetto exclude each other")
+	case f.most < 0:
+		return nil, usagef("-n %d is less than 0", f.most)
+	}
+	o.Count = f.count && f.filter == "" && f.most == 0
+	if f.limit != "" {
+		if o.For, err = time.ParseDuration(f.limit); err != nil || o.For <= 0 {
+			return nil, usagef("--for %s is not a time: want 10s or 2m", f.limit)
+		}
+	}
+	if f.filter != "" {
+		if o.Filter, err = trace.ParseFilter(f.filter); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return o, nil
+}
+
+// parseProbes reads the patterns of probes.
+func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
+	for _, text := range probes {
+		pattern, err := listing.ParsePattern(text)
+		if err != nil {
+			return err
+		}
+		o.Listing.Filter.Alternatives = append(o.Listing.Filter.Alternatives, pattern)
+	}
+	for _, text := range f.required {
+		pattern, err := listing.ParsePattern(text)
+		if err != nil {
+			return err
+		}
+		f.requiredPatterns = append(f.requiredPatterns, pattern)
+	}
+	return nil
+}
+
+// sink returns what takes the events; nil if they are only counted.
+func (f *traceFlags) sink(p *program, w io.Writer) (trace.Sink, error) {
+	switch {
+	case f.count && f.filter == "" && f.most == 0:
+		return nil, nil
+	case f.count:
+		return &trace.CountSink{}, nil
+	case f.hist != "":
+		n, err := trace.ParseArgument(f.hist)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return &trace.HistogramSink{W: w, Argument: n}, nil
+	case f.linear != "":
+		n, empty, err := trace.ParseLinear(f.linear)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return &trace.HistogramSink{W: w, Argument: n, Empty: empty}, nil
+	case f.between != "":
+		from, to, err := trace.ParseBetween(f.between)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return &trace.BetweenSink{W: w, From: from, To: to}, nil
+	case f.output != "":
+		return trace.NewCTFSink(f.output)
+	case f.perfetto != "":
+		return trace.NewPerfettoSink(f.perfetto)
+	}
+	return &trace.TextSink{W: w, Colour: isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}, nil
+}
+
+// descriptor returns the file of a stream, or of one of the process's own.
+func descriptor(stream any, own uintptr) uintptr {
+	if file, ok := stream.(*os.File); ok && file != nil {
+		return file.Fd()
+	}
+	return own
+}
+
+// traceRequests turns signals into requests. A terminal sends its signals to the program too, which decides what
+// they mean.
+func (p *program) traceRequests(hasProgram bool) <-chan trace.Request {
+	requests := make(chan trace.Request, 16)
+	p.Watch(func(sig os.Signal) {
+		number, _ := sig.(syscall.Signal)
+		switch {
+		case sig == syscall.SIGPIPE: // the write has failed, too
+		case !hasProgram:
+			requests <- trace.Request{End: true}
+		case sig != os.Interrupt && sig != syscall.SIGQUIT:
+			requests <- trace.Request{Signal: int(number)}
+		}
+	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	return requests
+}
+
+// probeCount is the hits of a probe in a function.
+type probeCount struct {
+	name          string
+	hits, dropped uint64
+	breakpoints   int
+}
+
+// probeCounts adds up sites, by probe and function: those with most hits come first.
+func probeCounts(s *trace.Statistics) (counts []*probeCount) {
+	byName := map[string]*probeCount{}
+	for _, site := range s.Sites {
+		c := byName[site.Text]
+		if c == nil {
+			c = &probeCount{name: site.Text}
+			byName[site.Text] = c
+			counts = append(counts, c)
+		}
+		c.hits, c.dropped = c.hits+site.Hits, c.dropped+site.Dropped
+		if site.Breakpoint {
+			c.breakpoints++
+		}
+	}
+	slices.SortFunc(counts, func(a, b *probeCount) int {
+		return cmp.Or(cmp.Compare(b.hits+b.dropped, a.hits+a.dropped), strings.Compare(a.name, b.name))
+	})
+	return counts
+}
+
+// printCounts prints how often each probe has fired.
+func printCounts(w io.Writer, sink trace.Sink, s *trace.Statistics) {
+	filtered, isFiltered := sink.(*trace.CountSink)
+	for _, c := range probeCounts(s) {
+		hits := c.hits
+		if isFiltered {
+			hits = filtered.Counts[c.name]
+		}
+		message.Line(w, "%12d %s", hits, c.name)
+	}
+}
+
+// printStatistics prints what the run has done.
+func printStatistics(w io.Writer, s *trace.Statistics) {
+	var hits, dropped uint64
+	silent, breakpoints := 0, 0
+	counts := probeCounts(s)
+	for _, c := range counts {
+		hits, dropped, breakpoints = hits+c.hits, dropped+c.dropped, breakpoints+c.breakpoints
+		if c.hits+c.dropped == 0 {
+			silent++
+		}
+	}
+	message.Line(w, "sdtconvert: %d hits, %d dropped; %s, %d never fired; threads stood still %s, at most %s at once",
+		hits+dropped, dropped, message.Plural(len(counts), "probe"), silent, milliseconds(s.Paused), milliseconds(s.Longest))
+	for _, c := range counts {
+		if c.dropped > 0 {
+			message.Line(w, "sdtconvert: %d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
+		}
+	}
+	if breakpoints > 0 {
+		message.Line(w, "sdtconvert: %s armed by breakpoints, the others by jumps:", message.Plural(breakpoints, "site"))
+		for _, c := range counts {
+			if c.breakpoints > 0 {
+				message.Line(w, "sdtconvert:   %s", c.name)
+			}
+		}
+	}
+	if s.Abandoned+s.Damaged > 0 {
+		message.Line(w, "sdtconvert: %d events were begun and not finished, %d made no sense", s.Abandoned, s.Damaged)
+	}
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}

@@ -1,0 +1,394 @@
+package trace
+
+// What the tracer maps in a process. An area of code holds trampolines, and begins with a ledger of all that was mapped or
+// raised. It stays when the tracer has gone: a thread may be in a handler of a signal that has interrupted a trampoline.
+// The next tracer finds it, and uses it again. If a tracer was killed, it undoes what that has left.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+)
+
+const (
+	areaMagic  = "sdtconvert trace"
+	areaSize   = 1 << 20
+	areaHeader = 16 << 10
+	areaReach  = 1 << 30
+
+	// Offsets in the header.
+	threadIDAt = 20
+	usedAt     = 24
+	countAt    = 32
+	nameAt     = 40 // of the shared memory
+	ledgerAt   = 64
+
+	entrySize  = 24 // kind, address, length
+	memoryName = "sdtconvert"
+)
+
+// The kinds of entries of a ledger.
+const (
+	noEntry uint64 = iota
+	sharedEntry
+	hopEntry
+	semaphoreEntry
+)
+
+// entry is what a ledger says of one thing.
+type entry struct{ kind, address, length uint64 }
+
+// area is mapped code.
+type area struct {
+	start  uint64
+	cursor uint64 // offset of the next trampoline
+	used   uint64 // offset behind the last that any tracer has written
+}
+
+// newArea maps code near an address.
+func (p *tracee) newArea(near uint64) (*area, error) {
+	space, err := p.space()
+	if err != nil {
+		return nil, err
+	}
+	start := space.near(near, areaSize, areaReach)
+	if start == 0 {
+		return nil, fmt.Errorf("no room for %d KiB near %#x", areaSize>>10, near)
+	}
+	if err := p.mapCode(start, areaSize); err != nil {
+		return nil, err
+	}
+	a := &area{start: start, cursor: areaHeader, used: areaHeader}
+	header := make([]byte, ledgerAt)
+	copy(header, areaMagic)
+	copy(header[nameAt:], memoryName)
+	p.order.PutUint32(header[threadIDAt:], uint32(p.threadID))
+	p.order.PutUint64(header[usedAt:], areaHeader)
+	p.areas = append(p.areas, a)
+	return a, p.write(start, header)
+}
+
+// mapCode maps memory that can be executed at an address.
+func (p *tracee) mapCode(start, length uint64) error {
+	p.cachedSpace = nil
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+	at, err := p.call(p.calls.Mmap, start, length, unix.PROT_READ|unix.PROT_EXEC, flags, ^uint64(0), 0)
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("its security policy forbids new code (mmap: %w; with SELinux: setsebool deny_execmem off)", err)
+	case errors.Is(err, unix.ENOMEM):
+		return fmt.Errorf("it has no room for %d KiB (mmap: %w): raise its limit of address space", length>>10, err)
+	case err == nil && at != start: // a kernel that does not know MAP_FIXED_NOREPLACE
+		return fmt.Errorf("no room at %#x", start)
+	}
+	return err
+}
+
+// space returns the address space as it is while the process is stopped.
+func (p *tracee) space() (*addressSpace, error) {
+	if p.cachedSpace != nil {
+		return p.cachedSpace, nil
+	}
+	maps, err := image.Mappings(p.pid)
+	if err != nil {
+		return nil, err
+	}
+	s := &addressSpace{maps: maps, page: uint64(os.Getpagesize())}
+	_, stat, _ := strings.Cut(readText(fmt.Sprintf("/proc/%d/stat", p.pid)), ") ")
+	if fields := strings.Fields(stat); len(fields) > 44 { // from the third on; start_brk is the 47th (proc_pid_stat(5))
+		s.brk, _ = strconv.ParseUint(fields[44], 10, 64)
+	}
+	p.cachedSpace = s
+	return s, nil
+}
+
+// areaNear returns an area with room for a trampoline that reaches an address.
+func (p *tracee) areaNear(address uint64) (*area, error) {
+	for _, a := range p.areas {
+		distance := max(a.start+areaSize, address) - min(a.start, address)
+		if distance < areaReach+areaSize && max(a.used, a.cursor)+maxTrampoline < areaSize {
+			return a, nil
+		}
+	}
+	return p.newArea(address)
+}
+
+// maxTrampoline bounds the length of a trampoline.
+const maxTrampoline = 4 << 10
+
+// put writes code into an area, which depends on its address. If an earlier tracer has left the same code, it is there already:
+// code of an earlier tracer does not change.
+func (p *tracee) put(a *area, code func(at uint64) []byte) (uint64, error) {
+	made := code(a.start + a.cursor)
+	if a.cursor < a.used {
+		old := make([]byte, len(made))
+		if err := p.read(a.start+a.cursor, old); err == nil && bytes.Equal(old, made) {
+			at := a.start + a.cursor
+			a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
+			return at, nil
+		}
+		a.cursor = a.used
+		made = code(a.start + a.cursor)
+	}
+	at := a.start + a.cursor
+	a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
+	a.used = a.cursor
+	used := binary.NativeEndian.AppendUint64(nil, a.used)
+	return at, errors.Join(p.write(at, made), p.write(a.start+usedAt, used))
+}
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) &^ (unit - 1) }
+
+// record adds an entry to the ledger. It returns its number.
+func (p *tracee) record(e entry) (int, error) {
+	n := len(p.ledger)
+	if i := slices.IndexFunc(p.ledger, func(e entry) bool { return e.kind == noEntry }); i >= 0 {
+		n = i
+	}
+	if n >= (areaHeader-ledgerAt)/entrySize || len(p.areas) == 0 {
+		return 0, errors.New("the ledger of the area is full")
+	}
+	if n == len(p.ledger) {
+		p.ledger = append(p.ledger, entry{})
+	}
+	return n, p.setEntry(n, e)
+}
+
+func (p *tracee) setEntry(n int, e entry) error {
+	p.ledger[n] = e
+	data := binary.NativeEndian.AppendUint64(nil, e.kind)
+	data = binary.NativeEndian.AppendUint64(data, e.address)
+	data = binary.NativeEndian.AppendUint64(data, e.length)
+	start := p.areas[0].start
+	return errors.Join(p.write(start+ledgerAt+uint64(n*entrySize), data),
+		p.write(start+countAt, binary.NativeEndian.AppendUint64(nil, uint64(len(p.ledger)))))
+}
+
+// adopt finds the areas of an earlier tracer, and what its ledger says. The process may have written it: each entry is
+// compared with what is mapped.
+func (p *tracee) adopt() error {
+	space, err := p.space()
+	if err != nil {
+		return err
+	}
+	for _, m := range space.maps {
+		header := make([]byte, areaHeader)
+		if !m.Executable || m.Path != "" || m.End-m.Start != areaSize || p.read(m.Start, header) != nil || !bytes.HasPrefix(header, []byte(areaMagic)) {
+			continue
+		}
+		a := &area{start: m.Start, cursor: areaHeader, used: p.order.Uint64(header[usedAt:])}
+		a.used = max(areaHeader, min(a.used, areaSize))
+		p.areas = append(p.areas, a)
+		count := min(p.order.Uint64(header[countAt:]), (areaHeader-ledgerAt)/entrySize)
+		if len(p.ledger) > 0 || count == 0 {
+			continue
+		}
+		// The area with the ledger comes first.
+		p.areas[0], p.areas[len(p.areas)-1] = p.areas[len(p.areas)-1], p.areas[0]
+		for i := range count {
+			at := header[ledgerAt+i*entrySize:]
+			e := entry{p.order.Uint64(at), p.order.Uint64(at[8:]), p.order.Uint64(at[16:])}
+			if e.kind != semaphoreEntry && !isMapped(space.maps, e) {
+				e.kind = noEntry
+			}
+			p.ledger = append(p.ledger, e)
+		}
+	}
+	return nil
+}
+
+// isMapped reports whether an entry is of one mapping as the tracer makes it.
+func isMapped(maps []image.Mapping, e entry) bool {
+	return slices.ContainsFunc(maps, func(m image.Mapping) bool {
+		switch {
+		case m.Start != e.address || m.End-m.Start != e.length:
+			return false
+		case e.kind == hopEntry:
+			return m.Executable && m.Path == ""
+		}
+		return !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
+	})
+}
+
+// share maps memory that the process and the tracer share, and all children of the process.
+func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err error) {
+	length, p.cachedSpace = roundUp(length, uint64(os.Getpagesize())), nil
+	fixed, flags := uint64(0), uint64(unix.MAP_SHARED)
+	number := slices.IndexFunc(p.ledger, func(e entry) bool {
+		return e.kind == sharedEntry && e.length == length && !p.sharedInUse[e.address]
+	})
+	if number >= 0 {
+		fixed, flags = p.ledger[number].address, flags|unix.MAP_FIXED
+	}
+	const protection = unix.PROT_READ | unix.PROT_WRITE
+	fd, err := ^uint64(0), errors.New("filtered")
+	if !p.filtered {
+		fd, err = p.call(p.calls.MemfdCreate, p.areas[0].start+nameAt, unix.MFD_CLOEXEC)
+	}
+	if err == nil {
+		if memory, err = mapFile(fmt.Sprintf("/proc/%d/fd/%d", p.pid, fd), length); err == nil {
+			address, err = p.call(p.calls.Mmap, fixed, length, protection, flags, fd, 0)
+		}
+		_, closeErr := p.call(p.calls.Close, fd)
+		err = errors.Join(err, closeErr)
+	} else {
+		address, err = p.call(p.calls.Mmap, fixed, length, protection, flags|unix.MAP_ANONYMOUS, fd, 0)
+		memory = processMemory{p.memory, address, p.order}
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("it cannot map %d MiB of memory: %w", length>>20, err)
+	}
+	p.sharedInUse[address] = true
+	if number < 0 {
+		_, err = p.record(entry{sharedEntry, address, length})
+	}
+	return address, memory, err
+}
+
+// mappedMemory is shared memory that the tracer has mapped, too.
+type mappedMemory struct {
+	data []byte
+	file *os.File
+}
+
+func mapFile(path string, length uint64) (*mappedMemory, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(int64(length)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	data, err := unix.Mmap(int(file.Fd()), 0, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &mappedMemory{data, file}, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (m *mappedMemory) ReadAt(b []byte, offset int64) (int, error) {
+	return copy(b, m.data[offset:]), nil
+}
+
+// WriteAt implements io.WriterAt.
+func (m *mappedMemory) WriteAt(b []byte, offset int64) (int, error) {
+	return copy(m.data[offset:], b), nil
+}
+
+func (m *mappedMemory) word(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.data[offset])) }
+
+func (m *mappedMemory) load(offset uint64) (uint64, error) {
+	return atomic.LoadUint64(m.word(offset)), nil
+}
+
+func (m *mappedMemory) store(offset, value uint64) error {
+	atomic.StoreUint64(m.word(offset), value)
+	return nil
+}
+
+// close gives the memory back to the system. What the process has of it is empty then.
+func (m *mappedMemory) close() {
+	unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(m.data)))
+	unix.Munmap(m.data)
+	m.file.Close()
+}
+
+// processMemory is memory that only the process has mapped.
+type processMemory struct {
+	*os.File
+	start uint64
+	order binary.ByteOrder
+}
+
+// ReadAt implements io.ReaderAt.
+func (m processMemory) ReadAt(b []byte, offset int64) (int, error) {
+	return m.File.ReadAt(b, int64(m.start)+offset)
+}
+
+// WriteAt implements io.WriterAt.
+func (m processMemory) WriteAt(b []byte, offset int64) (int, error) {
+	return m.File.WriteAt(b, int64(m.start)+offset)
+}
+
+func (m processMemory) load(offset uint64) (uint64, error) {
+	var data [wordBytes]byte
+	_, err := m.ReadAt(data[:], int64(offset))
+	return m.order.Uint64(data[:]), err
+}
+
+func (m processMemory) store(offset, value uint64) error {
+	var data [wordBytes]byte
+	m.order.PutUint64(data[:], value)
+	_, err := m.WriteAt(data[:], int64(offset))
+	return err
+}
+
+// hop puts a jump to a trampoline where a jump of a site has to go.
+func (p *tracee) hop(space *addressSpace, at, to uint64) bool {
+	code := p.jumper.Jump(at, to)
+	if code == nil {
+		code = p.jumper.FarJump(to)
+	}
+	first, last := at&^(space.page-1), (at+uint64(len(code))-1)&^(space.page-1)
+	for page := first; page <= last; page += space.page {
+		if !p.hops[page] && !space.isFree(page, page+space.page) {
+			return false
+		}
+	}
+	old := make([]byte, len(code))
+	for page := first; page <= last; page += space.page {
+		if p.hops[page] {
+			continue
+		}
+		if n, err := p.record(entry{hopEntry, page, space.page}); err != nil || p.mapCode(page, space.page) != nil {
+			if err == nil {
+				p.setEntry(n, entry{})
+			}
+			return false
+		}
+		p.hops[page] = true
+	}
+	if p.read(at, old) != nil || !bytes.Equal(old, code) && !bytes.Equal(old, make([]byte, len(code))) {
+		return false
+	}
+	return p.write(at, code) == nil
+}
+
+// jump returns the bytes that arm a site by a jump to a trampoline, and where they go. Without any, the site has no
+// room.
+func (p *tracee) jump(s *Site, js arch.JumpSite, a *area, trampoline uint64, current []byte) []byte {
+	from := s.address + js.Offset
+	if !slices.Contains(js.Fixed, true) {
+		return p.jumper.Jump(from, trampoline)
+	}
+	space, err := p.space()
+	if err != nil {
+		return nil
+	}
+	tries := 0
+	for to := range p.jumper.Targets(from, current[js.Offset:], js) {
+		if tries++; tries > maxTargets {
+			break
+		}
+		if p.hop(space, to, trampoline) {
+			return p.jumper.Jump(from, to)
+		}
+	}
+	return nil
+}
+
+// maxTargets bounds the addresses that are tried for one site.
+const maxTargets = 4096

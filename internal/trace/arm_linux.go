@@ -1,0 +1,483 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+)
+
+// look finds the sites of modules that were not looked at before.
+func (p *tracee) look() ([]*Site, error) {
+	process, err := image.OpenProcess(p.pid)
+	if err != nil {
+		return nil, err
+	}
+	defer process.Close()
+	if p.machine == nil {
+		if err := p.setMachine(process); err != nil {
+			return nil, err
+		}
+	}
+	f := &finder{Options: p.t.Listing}
+	loaded := map[string]bool{}
+	for _, m := range process.Modules {
+		key := mappingKey(m)
+		loaded[key] = true
+		if _, known := p.modules[key]; known || m.Image == nil || m.Image.Machine() != p.machine {
+			continue
+		}
+		p.modules[key] = nil
+		if err := f.find(m); err != nil {
+			p.t.warn(err)
+		}
+	}
+	for key := range p.modules {
+		if !loaded[key] {
+			delete(p.modules, key)
+		}
+	}
+	return f.sites, nil
+}
+
+// arm arms sites, while all threads are stopped. An error is of the whole process.
+func (p *tracee) arm(found []*Site) error {
+	if len(found) == 0 {
+		return nil
+	}
+	if p.jumper != nil && p.areas == nil {
+		if err := p.beginCalls(); err != nil {
+			return err
+		}
+		defer func() { p.endCalls() }()
+		if err := p.prepare(found[0].address); err != nil {
+			p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, err))
+			p.jumper = nil
+		}
+	} else if p.jumper != nil {
+		if err := p.beginCalls(); err != nil {
+			return err
+		}
+		defer func() { p.endCalls() }()
+	}
+	// A jump over the first byte of a site may depend on the bytes of the next site.
+	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(b.address, a.address) })
+	armed := map[uint64]bool{}
+	for _, s := range found {
+		if armed[s.address] || len(p.t.sites()) >= maxSites {
+			continue // two probes of one site, in functions that a linker has merged
+		}
+		armed[s.address] = true
+		s.process = p.pid
+		p.t.addSite(s)
+		if s.refused == "" {
+			if err := p.armSite(s); err != nil {
+				s.refused = err.Error()
+			}
+		}
+		if s.refused != "" {
+			p.t.warn(fmt.Errorf("process %d: %s at %s is left alone: %s", p.pid, s.Text, s.place, s.refused))
+		}
+	}
+	return nil
+}
+
+// prepare makes the first area, or adopts what an earlier tracer has left: its sites are disarmed, and its semaphores
+// lowered.
+func (p *tracee) prepare(near uint64) error {
+	if err := p.adopt(); err != nil {
+		return err
+	}
+	p.findThreadID()
+	for n, e := range p.ledger {
+		switch e.kind {
+		case hopEntry:
+			p.hops[e.address] = true
+		case semaphoreEntry:
+			p.addToSemaphore(e.address, -1)
+			p.setEntry(n, entry{})
+		}
+	}
+	if len(p.areas) > 0 {
+		return nil
+	}
+	_, err := p.newArea(near)
+	return err
+}
+
+// armSite arms one site.
+func (p *tracee) armSite(s *Site) error {
+	if s.kind == arch.Enabled {
+		if s.semaphore != 0 {
+			return p.raise(s.semaphore)
+		}
+		return p.armTest(s)
+	}
+	current := make([]byte, len(s.original))
+	if err := p.read(s.address, current); err != nil {
+		return err
+	}
+	if !bytes.Equal(current[:min(len(s.form.Code), len(current))], s.original[:min(len(s.form.Code), len(current))]) && !p.isOurs(s, current) {
+		return fmt.Errorf("it holds % x, and not % x: another tracer or debugger has armed it, or the program has changed it", current[:min(8, len(current))], s.original[:min(8, len(current))])
+	}
+	// Of bytes behind the form, what is there counts: another site may be armed there.
+	copy(current, s.original[:min(len(s.form.Code), len(current))])
+	if p.jumper != nil && !s.layout.twice && !(p.filtered && s.layout.copies) {
+		if js, ok := p.jumper.JumpSite(s.form, current); ok {
+			if done, err := p.armByJump(s, js, current); done || err != nil {
+				return errors.Join(err, p.raise(s.semaphore))
+			}
+		}
+	}
+	return errors.Join(p.armByTrap(s, current), p.raise(s.semaphore))
+}
+
+// isOurs reports whether a jump to an area or a hop stands in the place of a site: a tracer that was killed has left it.
+func (p *tracee) isOurs(s *Site, current []byte) bool {
+	if p.jumper == nil {
+		return false
+	}
+	js, ok := p.jumper.JumpSite(s.form, s.original)
+	if !ok {
+		return false
+	}
+	in := func(to uint64) bool {
+		return p.hops[to&^0xfff] || slices.ContainsFunc(p.areas, func(a *area) bool { return to >= a.start && to < a.start+areaSize })
+	}
+	to, jumps := p.machine.Branch(arch.Text{Code: current, Start: s.address}, s.address+js.Offset)
+	if !jumps || !in(to) {
+		return false
+	}
+	length := int(js.Offset) + len(js.Fixed)
+	if p.write(s.address, s.original[:min(length, len(s.original))]) != nil {
+		return false
+	}
+	copy(current, s.original[:length])
+	return true
+}
+
+// armByJump arms a site by a jump to a trampoline, if one can be put there.
+func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, error) {
+	a, err := p.areaNear(s.address)
+	if err != nil {
+		return false, nil // a breakpoint does
+	}
+	t := arch.Trampoline{Site: s.Number, ThreadID: a.start + threadIDAt, NoCalls: p.filtered, Arguments: s.layout.arguments}
+	if js.Resume > 0 {
+		t.Resume = s.address + js.Resume
+	}
+	if p.t.Count {
+		if t.Counters, err = p.counter(s.Number); err != nil {
+			return false, err
+		}
+	} else {
+		set, err := p.ringSet(s.layout.size)
+		if err != nil {
+			return false, err
+		}
+		t.Ring, t.Dropped = set.Ring, set.Address+droppedAt(set.Ring, s.Number)
+	}
+	trampoline, err := p.put(a, func(at uint64) []byte {
+		t.Address = at
+		return p.jumper.Trampoline(&t)
+	})
+	if err != nil {
+		return false, err
+	}
+	code := p.jump(s, js, a, trampoline, current)
+	if code == nil {
+		return false, nil
+	}
+	return true, p.change(s, s.address+js.Offset, current[js.Offset:][:len(code)], code)
+}
+
+// ringSet returns the rings of events of a size.
+func (p *tracee) ringSet(size uint32) (*collectedRing, error) {
+	if set := p.rings[size]; set != nil {
+		return set, nil
+	}
+	r := newRing(size, runtime.NumCPU())
+	address, memory, err := p.share(ringLength(r))
+	if err != nil {
+		return nil, err
+	}
+	r.Address = address
+	p.rings[size] = p.t.collector.addRing(newRingReader(r, memory, p.order))
+	return p.rings[size], nil
+}
+
+// counter returns the address of a site's counters.
+func (p *tracee) counter(site uint32) (uint64, error) {
+	processors := newRing(64, runtime.NumCPU()).Count
+	length := uint64(countersPerTable) * uint64(processors) * arch.CounterStride
+	table := int(site / countersPerTable)
+	for len(p.counters) <= table {
+		address, memory, err := p.share(length)
+		if err != nil {
+			return 0, err
+		}
+		counts := &counterTable{memory: memory, first: uint32(len(p.counters)) * countersPerTable, processors: processors}
+		p.t.collector.addCounters(counts)
+		p.counters, p.tables = append(p.counters, address), append(p.tables, counts)
+	}
+	return p.counters[table] + uint64(site%countersPerTable)*uint64(processors)*arch.CounterStride, nil
+}
+
+// armByTrap arms a site by a breakpoint.
+func (p *tracee) armByTrap(s *Site, current []byte) error {
+	trap := p.machine.Traits().Breakpoints[0]
+	if len(s.form.Code) > 0 && s.form.Form != arch.Call && s.form.Form != arch.Nop && !p.endsInReturn(s, current) {
+		return errors.New("the jump there is one that the tracer cannot make for the program")
+	}
+	if len(current) < len(trap) {
+		return errors.New("its code ends there")
+	}
+	s.traps = true
+	if err := p.change(s, s.address, current[:len(trap)], trap); err != nil {
+		return err
+	}
+	p.traps[s.address] = p.armed[len(p.armed)-1]
+	return nil
+}
+
+// endsInReturn reports whether the recorded instruction of a tail call is a return, or a NOP before one.
+func (p *tracee) endsInReturn(s *Site, current []byte) bool {
+	if p.state.Link > 0 {
+		_, jumps := p.machine.Branch(arch.Text{Code: current, Start: s.address}, s.address)
+		return !jumps
+	}
+	return len(current) > 0 && (current[0] == 0xc3 || current[0] == 0x90)
+}
+
+// armTest makes an is-enabled test true that loads no semaphore.
+func (p *tracee) armTest(s *Site) error {
+	for _, test := range p.machine.Traits().Tests {
+		if bytes.HasPrefix(s.original, test.False) {
+			current := make([]byte, len(test.False))
+			if err := p.read(s.address, current); err != nil {
+				return err
+			}
+			switch {
+			case bytes.Equal(current, test.True):
+				current = test.False // a tracer that was killed has left it
+			case !bytes.Equal(current, test.False):
+				return fmt.Errorf("it holds % x: another tracer has armed it", current)
+			}
+			return p.change(s, s.address, current, test.True)
+		}
+	}
+	return errors.New("its form cannot be made true: convert with notes, so that it has a semaphore")
+}
+
+// change changes code, and remembers what was there.
+func (p *tracee) change(s *Site, at uint64, old, code []byte) error {
+	a := &armedSite{s, at, slices.Clone(old), slices.Clone(code)}
+	p.armed = append(p.armed, a)
+	if p.modules[s.module] == nil {
+		p.modules[s.module] = a
+	}
+	return p.write(at, code)
+}
+
+// raise raises a semaphore, once for all sites that have it.
+func (p *tracee) raise(address uint64) error {
+	if _, raised := p.semaphores[address]; raised || address == 0 {
+		return nil
+	}
+	number := -1
+	if p.jumper != nil && len(p.areas) > 0 {
+		var err error
+		if number, err = p.record(entry{semaphoreEntry, address, 2}); err != nil {
+			number = -1
+		}
+	}
+	p.semaphores[address] = number
+	return p.addToSemaphore(address, 1)
+}
+
+// addToSemaphore counts a semaphore up or down; never below 0.
+func (p *tracee) addToSemaphore(address uint64, n int) error {
+	var data [2]byte
+	if err := p.read(address, data[:]); err != nil {
+		return err
+	}
+	if n < 0 && p.order.Uint16(data[:]) == 0 {
+		return nil
+	}
+	p.order.PutUint16(data[:], p.order.Uint16(data[:])+uint16(n))
+	return p.write(address, data[:])
+}
+
+// disarm puts the program's code back, while all threads are stopped. Code that is not the tracer's any more stays: a library
+// was unloaded there.
+func (p *tracee) disarm() {
+	p.restore()
+	for address, number := range p.semaphores {
+		p.addToSemaphore(address, -1)
+		if number >= 0 {
+			p.setEntry(number, entry{})
+		}
+	}
+	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]int{}
+}
+
+func (p *tracee) restore() {
+	for _, s := range slices.Backward(p.armed) { // as armed sites may be part of the jumps of those before them
+		current := make([]byte, len(s.new))
+		if p.read(s.at, current) != nil || !bytes.Equal(current, s.new) {
+			continue
+		}
+		if err := p.write(s.at, s.old); err != nil {
+			p.t.warn(fmt.Errorf("process %d: the code at %#x cannot be put back: %w", p.pid, s.at, err))
+		}
+	}
+}
+
+// trap handles a thread that has met a breakpoint of the tracer. It returns false for others.
+func (p *tracee) trap(th *thread) bool {
+	if len(p.traps) == 0 && p.entry == nil || p.state == nil {
+		return false
+	}
+	data, err := registers(th.tid, p.state.Size)
+	if err != nil {
+		return false
+	}
+	pc := p.state.Get(data, p.state.PC, p.word, p.order) - p.state.Trap
+	if p.entry != nil && pc == p.entry.at {
+		p.begin(th, data, pc)
+		return true
+	}
+	s := p.traps[pc]
+	if s == nil {
+		return false
+	}
+	p.t.trapped(p, th, s, data)
+	next := pc + uint64(len(s.form.Code))
+	isNop := s.form.Form == arch.Call || s.form.Form == arch.Nop
+	switch {
+	case p.state.Link == 0 && s.old[0] == 0x90:
+		next = pc + 1
+	case isNop:
+	case p.state.Link > 0:
+		next = p.state.Get(data, p.state.Link, p.word, p.order) &^ p.machine.Traits().Mode
+	default:
+		sp := p.state.Get(data, p.state.SP, p.word, p.order)
+		word := make([]byte, p.word)
+		if p.read(sp, word) != nil {
+			return false
+		}
+		next = readNumber(word, p.order)
+		p.state.Put(data, p.state.SP, p.word, p.order, sp+uint64(p.word))
+	}
+	p.state.Put(data, p.state.PC, p.word, p.order, next)
+	if setRegisters(th.tid, data) != nil {
+		return false
+	}
+	resume(th.tid, 0)
+	return true
+}
+
+// begin arms a program that has come to its first instruction: the libraries that it needs are loaded.
+func (p *tracee) begin(th *thread, data []byte, pc uint64) {
+	p.write(p.entry.at, p.entry.old)
+	p.entry = nil
+	p.state.Put(data, p.state.PC, p.word, p.order, pc)
+	setRegisters(th.tid, data)
+	if p.stopping {
+		resume(th.tid, 0)
+		return
+	}
+	interrupt(th.tid)
+	resume(th.tid, 0)
+	p.t.attach(p)
+}
+
+// values reads the arguments of a site at which a thread has stopped.
+func (p *tracee) values(e *Event, data []byte) {
+	e.Values, e.Texts = e.Values[:0], e.Texts[:0]
+	for _, a := range e.Arguments {
+		value, ok := p.operand(&a.Operand, data)
+		text := Copied{Unreadable: !ok}
+		if a.Format == Text && ok {
+			text = p.text(value)
+		}
+		if a.Size > 0 {
+			value = extend(value, a.Size, a.Signed)
+		}
+		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
+	}
+}
+
+func (p *tracee) operand(o *arch.Operand, data []byte) (value uint64, ok bool) {
+	get := func(offset int) uint64 { return p.state.Get(data, offset, p.word, p.order) }
+	switch o.Kind {
+	case arch.Constant:
+		return o.Value, o.Size > 0
+	case arch.InRegister:
+		return get(o.Base), true
+	}
+	address := o.Value
+	if o.Base >= 0 {
+		address += get(o.Base)
+	}
+	if o.Index >= 0 {
+		address += get(o.Index) * o.Scale
+	}
+	if p.word == 4 {
+		address = uint64(uint32(address))
+	}
+	memory := make([]byte, o.Size)
+	if p.read(address, memory) != nil {
+		return 0, false
+	}
+	return readNumber(memory, p.order), true
+}
+
+// text reads a text at an address, up to the end of what is there.
+func (p *tracee) text(address uint64) Copied {
+	data := make([]byte, textBytes)
+	n, _ := p.memory.ReadAt(data, int64(address))
+	return copiedText(data, int64(n))
+}
+
+// entryPoint returns where a program begins, as the kernel has told it (getauxval(3)).
+func (p *tracee) entryPoint() (uint64, bool) {
+	const entryType = 9
+	text := []byte(readText(fmt.Sprintf("/proc/%d/auxv", p.pid)))
+	for len(text) >= 2*p.word {
+		if readNumber(text[:p.word], p.order) == entryType {
+			return readNumber(text[p.word:][:p.word], p.order), true
+		}
+		text = text[2*p.word:]
+	}
+	return 0, false
+}
+
+// lookAgain looks for libraries that were loaded since, and for ones that were unloaded and loaded again.
+func (p *tracee) lookAgain(ticks int) {
+	text := readText(fmt.Sprintf("/proc/%d/maps", p.pid))
+	if text == p.mapsText || p.entry != nil || text == "" {
+		return
+	}
+	p.mapsText = text
+	for key, s := range p.modules {
+		if s == nil {
+			continue
+		}
+		current := make([]byte, len(s.new))
+		if p.read(s.at, current) == nil && bytes.Equal(current, s.old) {
+			delete(p.modules, key)
+			p.armed = slices.DeleteFunc(p.armed, func(a *armedSite) bool { return a == s })
+		}
+	}
+	found, err := p.look()
+	if err != nil || len(found) == 0 {
+		return
+	}
+	p.t.attachSites(p, found)
+}

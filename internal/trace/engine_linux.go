@@ -1,0 +1,531 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+)
+
+// tracer is the loop over what happens to processes. It runs in one thread of the system, as ptrace asks for.
+type tracer struct {
+	Options
+	collector *collector
+	processes map[int]*tracee
+	owners    map[int]*tracee // by thread
+	early     map[int]change  // first stops of threads of which no event has told yet
+	list      atomic.Pointer[[]*Site]
+	jumps     bool
+	child     int  // the program that was started, 0 for none
+	ended     bool // it has ended
+	result    Statistics
+	finished  chan struct{} // closed once no more events are wanted
+}
+
+// Run traces until the processes end, or what the options ask for has been seen.
+func Run(o Options) (*Statistics, error) {
+	runtime.LockOSThread()
+	t := &tracer{
+		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]change{},
+		jumps: !o.Traps, finished: make(chan struct{}),
+	}
+	t.list.Store(&[]*Site{})
+	t.collector = &collector{
+		sites: t.sites, sink: o.Sink, filter: o.Filter, most: o.Most, clock: newClock(),
+		full: sync.OnceFunc(func() { close(t.finished) }),
+	}
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, unix.SIGCHLD)
+	defer signal.Stop(changes)
+	if err := t.start(); err != nil {
+		t.detachAll()
+		return nil, err
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		t.collector.run(stop)
+		close(stopped)
+	}()
+	t.loop(changes)
+	t.detachAll()
+	close(stop)
+	<-stopped
+	for _, p := range t.processes {
+		t.release(p)
+	}
+	err := t.collector.close()
+	t.waitForChild()
+	t.summarise()
+	return &t.result, err
+}
+
+func (t *tracer) sites() []*Site { return *t.list.Load() }
+
+// addSite numbers a site.
+func (t *tracer) addSite(s *Site) {
+	all := append(slices.Clip(t.sites()), s)
+	s.Number = uint32(len(all))
+	t.list.Store(&all)
+}
+
+func (t *tracer) warn(err error) { t.Warn(err) }
+
+// start attaches to the processes, and starts the program.
+func (t *tracer) start() error {
+	for _, pid := range t.PIDs {
+		if err := t.attachProcess(pid); err != nil {
+			return err
+		}
+	}
+	if len(t.Program) > 0 {
+		return t.startProgram()
+	}
+	if len(t.sites()) == 0 {
+		return errors.New("no probe of the process matches: sdtconvert list --pid PID shows which it has")
+	}
+	return nil
+}
+
+// attachProcess traces a process that runs.
+func (t *tracer) attachProcess(pid int) error {
+	if processOf(pid) != pid {
+		return explainSeize(pid, unix.ESRCH)
+	}
+	if processStatus(pid, "Seccomp") == "1" {
+		return fmt.Errorf("process %d: strict seccomp would kill it for what the tracer has it do: it cannot be traced", pid)
+	}
+	p, err := newTracee(t, pid)
+	if err != nil {
+		return explainOpen(pid, err)
+	}
+	t.processes[pid] = p
+	for found := true; found; {
+		found = false
+		for _, tid := range threadIDs(pid) {
+			if p.threads[tid] != nil {
+				continue
+			}
+			if err := seize(tid); err != nil {
+				if tid == pid {
+					delete(t.processes, pid)
+					return explainSeize(pid, err)
+				}
+				continue // it has gone
+			}
+			p.threads[tid], t.owners[tid] = &thread{tid: tid}, p
+			found = true
+		}
+	}
+	t.attach(p)
+	return nil
+}
+
+// explainOpen explains why the memory of a process cannot be opened.
+func explainOpen(pid int, err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return explainSeize(pid, unix.EPERM)
+	}
+	return err
+}
+
+// attach arms what a process has loaded.
+func (t *tracer) attach(p *tracee) {
+	found, err := p.look()
+	if err != nil {
+		t.warn(err)
+	}
+	t.attachSites(p, found)
+}
+
+// attachSites arms sites.
+func (t *tracer) attachSites(p *tracee, found []*Site) {
+	begun := time.Now()
+	if !p.stop() {
+		return
+	}
+	if err := p.arm(found); err != nil {
+		t.warn(fmt.Errorf("process %d: %w", p.pid, err))
+	}
+	p.resume()
+	if len(found) > 0 {
+		t.paused(begun)
+	}
+}
+
+// paused notes how long the threads of a process stood still.
+func (t *tracer) paused(begun time.Time) {
+	d := time.Since(begun)
+	t.result.Pauses++
+	t.result.Paused += d
+	t.result.Longest = max(t.result.Longest, d)
+}
+
+// startProgram starts the program, traced from its first instruction on.
+func (t *tracer) startProgram() error {
+	path, err := exec.LookPath(t.Program[0])
+	if err != nil {
+		return err
+	}
+	pid, err := syscall.ForkExec(path, t.Program, &syscall.ProcAttr{Env: t.Environ, Files: t.Files, Sys: &syscall.SysProcAttr{Ptrace: true}})
+	if err != nil {
+		return fmt.Errorf("%s: cannot be started traced: %w", path, err)
+	}
+	t.child = pid
+	if c, ok := wait(pid, true); !ok || !c.status.Stopped() {
+		return fmt.Errorf("%s: has ended before its first instruction", path)
+	}
+	// What the child has asked for does not let the tracer stop threads. So it stops, and is traced in the other way.
+	if err := detach(pid, unix.SIGSTOP); err != nil {
+		return explainSeize(pid, err)
+	}
+	if err := seize(pid); err != nil {
+		unix.Kill(pid, unix.SIGKILL)
+		return explainSeize(pid, err)
+	}
+	for {
+		c, ok := wait(pid, true)
+		if !ok || !c.status.Stopped() {
+			return fmt.Errorf("%s: has ended before its first instruction", path)
+		}
+		if c.event() == unix.PTRACE_EVENT_STOP {
+			break
+		}
+		resume(pid, c.status.StopSignal())
+	}
+	return t.watchBeginning(pid)
+}
+
+// watchBeginning has a new program run to its first instruction.
+func (t *tracer) watchBeginning(pid int) error {
+	p, err := newTracee(t, pid)
+	if err != nil {
+		return err
+	}
+	t.processes[pid], t.owners[pid] = p, p
+	p.threads[pid] = &thread{tid: pid, stopped: true}
+	process, err := image.OpenProcess(pid)
+	if err == nil {
+		defer process.Close()
+		err = p.setMachine(process)
+	}
+	if err != nil {
+		t.warn(err)
+	} else if entry, ok := p.entryPoint(); ok {
+		p.breakAt(entry)
+	}
+	if pid == t.child {
+		unix.Kill(pid, unix.SIGCONT)
+	}
+	resume(pid, 0)
+	p.threads[pid].stopped = false
+	return nil
+}
+
+// breakAt sets a breakpoint at the first instruction of the program.
+func (p *tracee) breakAt(entry uint64) {
+	traits := p.machine.Traits()
+	trap := traits.Breakpoints[0]
+	if entry&traits.Mode != 0 {
+		trap = traits.Breakpoints[len(traits.Breakpoints)-1] // of Thumb
+	}
+	entry &^= traits.Mode
+	old := make([]byte, len(trap))
+	if p.read(entry, old) == nil && p.write(entry, trap) == nil {
+		p.entry = &armedSite{at: entry, old: old, new: trap}
+	}
+}
+
+// lookEvery is how often the tracer looks for libraries that were loaded since.
+const lookEvery = 50 * time.Millisecond
+
+// loop handles what happens, until the end.
+func (t *tracer) loop(changes <-chan os.Signal) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	var end <-chan time.Time
+	if t.For > 0 {
+		end = time.After(t.For)
+	}
+	requests, ticks := t.Signalled, 0
+	for len(t.processes) > 0 || t.child != 0 && !t.ended {
+		for {
+			c, ok := wait(-1, false)
+			if !ok {
+				break
+			}
+			t.handle(c)
+		}
+		if len(t.processes) == 0 && (t.child == 0 || t.ended) {
+			break
+		}
+		select {
+		case <-changes:
+		case <-ticker.C:
+			ticks++
+			for _, p := range slices.Collect(maps.Values(t.processes)) {
+				p.lookAgain(ticks)
+			}
+		case <-end:
+			return
+		case <-t.finished:
+			return
+		case r := <-requests:
+			if r.Signal != 0 && t.child != 0 && !t.ended {
+				unix.Kill(t.child, unix.Signal(r.Signal))
+			}
+			if r.End {
+				return
+			}
+		}
+	}
+}
+
+// handle handles what wait has reported.
+func (t *tracer) handle(c change) {
+	p := t.owners[c.tid]
+	if !c.status.Stopped() {
+		t.gone(p, c)
+		return
+	}
+	if p == nil {
+		if c.tid != t.child || t.processes[c.tid] != nil {
+			t.early[c.tid] = c
+		}
+		return
+	}
+	th := p.threads[c.tid]
+	switch c.event() {
+	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
+		t.forked(p, eventMessage(c.tid))
+		resume(c.tid, 0)
+	case unix.PTRACE_EVENT_EXEC:
+		t.executed(p, c.tid)
+	case unix.PTRACE_EVENT_STOP:
+		th.stopped, th.grouped = true, c.status.StopSignal() != unix.SIGTRAP
+		if !p.stopping {
+			t.resumeThread(th)
+		}
+	case 0:
+		sig := c.status.StopSignal()
+		if sig == unix.SIGTRAP && p.trap(th) {
+			return
+		}
+		resume(c.tid, sig)
+	default:
+		resume(c.tid, 0)
+	}
+}
+
+// resumeThread lets a stopped thread run on, or wait for SIGCONT.
+func (t *tracer) resumeThread(th *thread) {
+	th.stopped = false
+	if th.grouped {
+		listen(th.tid)
+		return
+	}
+	resume(th.tid, 0)
+}
+
+// gone handles the end of a thread.
+func (t *tracer) gone(p *tracee, c change) {
+	delete(t.owners, c.tid)
+	delete(t.early, c.tid)
+	if c.tid == t.child && c.tid != 0 {
+		t.ended = true
+		t.result.ExitCode = c.status.ExitStatus()
+		if c.status.Signaled() {
+			t.result.ExitCode, t.result.Signal = 0, int(c.status.Signal())
+		}
+	}
+	if p == nil {
+		return
+	}
+	delete(p.threads, c.tid)
+	if len(p.threads) == 0 && t.processes[p.pid] == p {
+		delete(t.processes, p.pid)
+		t.release(p)
+	}
+}
+
+// release reads what a process has left in its rings.
+func (t *tracer) release(p *tracee) {
+	t.collector.release(slices.Collect(maps.Values(p.rings)), p.tables)
+	p.rings, p.tables = map[uint32]*collectedRing{}, nil
+	p.memory.Close()
+}
+
+// forked handles a new thread or process, which stops before its first instruction.
+func (t *tracer) forked(p *tracee, tid int) {
+	c, known := t.early[tid]
+	delete(t.early, tid)
+	if !known {
+		if c, known = wait(tid, true); !known {
+			return
+		}
+	}
+	if !c.status.Stopped() {
+		return // killed already
+	}
+	pid := processOf(tid)
+	switch {
+	case pid == p.pid, sharesMemory(p.pid, pid):
+		th := &thread{tid: tid, stopped: p.stopping}
+		p.threads[tid], t.owners[tid] = th, p
+		if !p.stopping {
+			resume(tid, 0)
+		}
+	case t.Follow:
+		if err := p.fork(pid); err != nil {
+			t.warn(err)
+			detach(tid, 0)
+		}
+	default:
+		p.undoIn(pid)
+		detach(tid, 0)
+	}
+}
+
+// fork makes the tracee of a child, which has what its parent has.
+func (p *tracee) fork(pid int) error {
+	child, err := newTracee(p.t, pid)
+	if err != nil {
+		return err
+	}
+	memory, filtered := child.memory, child.filtered
+	*child = *p
+	child.pid, child.memory, child.filtered, child.stopping, child.cachedSpace = pid, memory, filtered, false, nil
+	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
+	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)
+	child.armed, child.ledger, child.counters = slices.Clone(p.armed), slices.Clone(p.ledger), slices.Clone(p.counters)
+	child.tables, child.areas = slices.Clone(p.tables), nil
+	for _, a := range p.areas {
+		copied := *a
+		child.areas = append(child.areas, &copied)
+	}
+	child.threads = map[int]*thread{pid: {tid: pid}}
+	p.t.collector.share(slices.Collect(maps.Values(child.rings)), child.tables)
+	p.t.processes[pid], p.t.owners[pid] = child, child
+	resume(pid, 0)
+	return nil
+}
+
+// undoIn puts the code back in a child that is not traced.
+func (p *tracee) undoIn(pid int) {
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	if err != nil {
+		p.t.warn(fmt.Errorf("process %d, a child of %d, keeps the tracer's code: %w", pid, p.pid, err))
+		return
+	}
+	defer memory.Close()
+	child := &tracee{t: p.t, pid: pid, memory: memory, order: p.order, threads: map[int]*thread{pid: {tid: pid, stopped: true}}, armed: p.armed}
+	child.restore()
+	for address := range p.semaphores {
+		child.addToSemaphore(address, -1)
+	}
+}
+
+// executed handles a process that has become another program.
+func (t *tracer) executed(p *tracee, pid int) {
+	for tid := range p.threads {
+		if tid == pid || processOf(tid) != p.pid && p.pid == pid {
+			delete(p.threads, tid)
+			delete(t.owners, tid)
+		}
+	}
+	if p.pid == pid { // and not a child of vfork
+		for tid := range p.threads {
+			delete(t.owners, tid)
+		}
+		delete(t.processes, pid)
+		t.release(p)
+	}
+	if !t.Follow {
+		detach(pid, 0)
+		return
+	}
+	if err := t.watchBeginning(pid); err != nil {
+		t.warn(err)
+		detach(pid, 0)
+	}
+}
+
+// trapped records the hit of a breakpoint.
+func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
+	e := Event{Site: s.Site, Time: readClock(), Thread: int32(th.tid)}
+	p.values(&e, data)
+	t.collector.trapped(e)
+}
+
+// detachAll puts all code back, and lets the processes run on without the tracer.
+func (t *tracer) detachAll() {
+	for _, p := range slices.Collect(maps.Values(t.processes)) {
+		begun := time.Now()
+		if !p.stop() {
+			continue
+		}
+		p.disarm()
+		if p.entry != nil {
+			p.write(p.entry.at, p.entry.old)
+		}
+		for _, th := range p.threads {
+			if th.stopped {
+				detach(th.tid, 0)
+			}
+		}
+		if p.machine != nil {
+			t.paused(begun)
+		}
+	}
+	if len(t.processes) > 0 {
+		time.Sleep(2 * time.Millisecond) // for threads in trampolines
+	}
+}
+
+// waitForChild waits until the program that was started has ended.
+func (t *tracer) waitForChild() {
+	for t.child != 0 && !t.ended {
+		c, ok := wait(t.child, true)
+		if !ok {
+			return
+		}
+		if c.status.Stopped() { // a thread that could not be detached
+			detach(c.tid, c.status.StopSignal())
+			continue
+		}
+		t.gone(nil, c)
+	}
+}
+
+// summarise makes the statistics.
+func (t *tracer) summarise() {
+	c := t.collector
+	get := func(counts []uint64, n uint32) uint64 {
+		if int(n) < len(counts) {
+			return counts[n]
+		}
+		return 0
+	}
+	for _, s := range t.sites() {
+		if s.kind != arch.Probe {
+			continue
+		}
+		dropped := get(c.dropped, s.Number)
+		t.result.Sites = append(t.result.Sites, SiteStatistics{
+			Site: s, Hits: get(c.hits, s.Number), Dropped: dropped, Breakpoint: s.traps, Refused: s.refused,
+		})
+	}
+	t.result.Abandoned, t.result.Damaged = c.abandoned, c.damaged
+}

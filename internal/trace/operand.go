@@ -1,0 +1,129 @@
+package trace
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sdtconvert/arch"
+)
+
+// The operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
+var (
+	operandPattern  = regexp.MustCompile(`(-?\d+)f?@((?:[^\s@]|,\s+)+)`)
+	constantPattern = regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`)
+	// disp(base,index,scale) of x86; disp(base) of ppc64, riscv64 and s390x.
+	parenPattern = regexp.MustCompile(`^(?:([\w.$]+)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`)
+	// [base, #disp] of arm and arm64.
+	bracketPattern = regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+))?\]$`)
+	// $base,disp of loong64.
+	commaPattern = regexp.MustCompile(`^(\$\w+),\s*(-?\d+)$`)
+)
+
+// operandReader reads the operands of one module's notes.
+type operandReader struct {
+	threads *arch.ThreadState
+	numeric bool // a number is a register
+	address func(symbol string) (uint64, bool)
+}
+
+// read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers.
+func (r *operandReader) read(text string) (operands []arch.Operand) {
+	for _, match := range operandPattern.FindAllStringSubmatch(text, -1) {
+		size, _ := strconv.Atoi(match[1])
+		operand, ok := r.place(match[2])
+		operand.Size, operand.Signed = max(size, -size), size < 0
+		if !ok || operand.Size > 8 || operand.Size&(operand.Size-1) != 0 || strings.Contains(match[0], "f@") {
+			operand = arch.Operand{Base: -1, Index: -1}
+		}
+		operands = append(operands, operand)
+	}
+	return operands
+}
+
+// place reads where an operand is.
+func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
+	o.Base, o.Index, o.Scale = -1, -1, 1
+	if at, ok := r.register(text); ok {
+		o.Kind, o.Base = arch.InRegister, at
+		return o, true
+	}
+	if match := constantPattern.FindStringSubmatch(text); match != nil {
+		value, err := strconv.ParseInt(match[1], 0, 64)
+		if unsigned, err2 := strconv.ParseUint(match[1], 0, 64); err != nil && err2 == nil {
+			value, err = int64(unsigned), nil
+		}
+		o.Kind, o.Value = arch.Constant, uint64(value)
+		return o, err == nil
+	}
+	o.Kind = arch.InMemory
+	if match := parenPattern.FindStringSubmatch(text); match != nil {
+		return o, r.memory(&o, match)
+	}
+	match := bracketPattern.FindStringSubmatch(text)
+	if match == nil {
+		match = commaPattern.FindStringSubmatch(text)
+	}
+	if match == nil {
+		return o, false
+	}
+	o.Base, ok = r.register(match[1])
+	o.Value = parseDisplacement(match[2])
+	return o, ok
+}
+
+// memory reads a symbol or a number, and registers in parentheses.
+func (r *operandReader) memory(o *arch.Operand, match []string) (ok bool) {
+	symbol, offset, displacement, base, index, scale := match[1], match[2], match[3], match[4], match[5], match[6]
+	if symbol != "" && symbol[0] >= '0' && symbol[0] <= '9' {
+		symbol, displacement = "", symbol
+	}
+	o.Value = parseDisplacement(displacement)
+	if symbol != "" {
+		address, found := r.address(symbol)
+		if !found || strings.TrimPrefix(base, "%") != "rip" || index != "" {
+			return false
+		}
+		o.Value = address + parseDisplacement(offset)
+		return true
+	}
+	if base != "" {
+		if o.Base, ok = r.register(base); !ok {
+			return false
+		}
+	}
+	if index != "" {
+		if o.Index, ok = r.register(index); !ok {
+			return false
+		}
+		if scale != "" {
+			o.Scale = parseDisplacement(scale)
+		}
+	}
+	return base != "" || index != ""
+}
+
+// register returns the offset of a register.
+func (r *operandReader) register(name string) (int, bool) {
+	if _, err := strconv.Atoi(name); err == nil && !r.numeric {
+		return -1, false
+	}
+	if at, ok := r.threads.Registers[strings.TrimPrefix(name, "%")]; ok {
+		return at, true
+	}
+	return -1, false
+}
+
+func parseDisplacement(text string) uint64 {
+	value, _ := strconv.ParseInt(text, 0, 64)
+	return uint64(value)
+}
+
+// extend returns the value of an operand of a size, of which raw holds the lowest bytes.
+func extend(raw uint64, size int, signed bool) uint64 {
+	shift := 64 - 8*uint(size)
+	if signed {
+		return uint64(int64(raw<<shift) >> shift)
+	}
+	return raw << shift >> shift
+}

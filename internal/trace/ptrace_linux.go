@@ -1,0 +1,184 @@
+package trace
+
+// What ptrace(2) and wait(2) do for the tracer. All calls come from one thread of the system.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ptraceOptions have new threads and children traced from their first instruction on, and report each exec.
+const ptraceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
+
+// seize begins to trace a thread, which runs on.
+func seize(tid int) error {
+	return ptraceCall(unix.PTRACE_SEIZE, tid, 0, ptraceOptions)
+}
+
+func interrupt(tid int) error { return ptraceCall(unix.PTRACE_INTERRUPT, tid, 0, 0) }
+
+// listen leaves a thread stopped by job control as it is.
+func listen(tid int) error { return ptraceCall(unix.PTRACE_LISTEN, tid, 0, 0) }
+
+func resume(tid int, sig unix.Signal) error { return unix.PtraceCont(tid, int(sig)) }
+
+func step(tid int) error { return unix.PtraceSingleStep(tid) }
+
+func detach(tid int, sig unix.Signal) error {
+	return ptraceCall(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
+}
+
+func eventMessage(tid int) int {
+	message, err := unix.PtraceGetEventMsg(tid)
+	if err != nil {
+		return 0
+	}
+	return int(message)
+}
+
+func ptraceCall(request, tid int, addr, data uintptr) error {
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+const ntPRSTATUS = 1
+
+// registers reads the registers of a stopped thread. Those of a program of 32 bits are fewer.
+func registers(tid, size int) ([]byte, error) {
+	buffer := make([]byte, 1024)
+	n, err := regset(unix.PTRACE_GETREGSET, tid, buffer)
+	if err == nil && n != size {
+		err = fmt.Errorf("the kernel shows %d bytes of registers of thread %d, not %d", n, tid, size)
+	}
+	return buffer[:min(n, size)], err
+}
+
+func setRegisters(tid int, data []byte) error {
+	_, err := regset(unix.PTRACE_SETREGSET, tid, data)
+	return err
+}
+
+func regset(request, tid int, data []byte) (int, error) {
+	vector := unix.Iovec{Base: &data[0]}
+	vector.SetLen(len(data))
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), ntPRSTATUS, uintptr(unsafe.Pointer(&vector)), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(vector.Len), nil
+}
+
+// change is what wait has reported of a thread.
+type change struct {
+	tid    int
+	status unix.WaitStatus
+}
+
+// event returns the kind of a stop that ptrace makes, 0 for others.
+func (c change) event() int { return int(c.status>>16) & 0xff }
+
+// wait returns a change of one thread, or of any with tid -1; false if there is none yet.
+func wait(tid int, block bool) (change, bool) {
+	options := unix.WALL
+	if !block {
+		options |= unix.WNOHANG
+	}
+	var status unix.WaitStatus
+	for {
+		found, err := unix.Wait4(tid, &status, options, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return change{found, status}, err == nil && found > 0
+		}
+	}
+}
+
+// threadIDs returns the threads of a process.
+func threadIDs(pid int) (ids []int) {
+	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, entry := range entries {
+		if id, err := strconv.Atoi(entry.Name()); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// processStatus returns a field of /proc/PID/status, "" if there is none.
+func processStatus(pid int, field string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// processOf returns the process that a thread belongs to, 0 if it has gone.
+func processOf(tid int) int {
+	pid, _ := strconv.Atoi(processStatus(tid, "Tgid"))
+	return pid
+}
+
+// idInProcess returns the ID that a thread has for itself: in a container it is another one.
+func idInProcess(tid int) int {
+	fields := strings.Fields(processStatus(tid, "NSpid"))
+	if len(fields) == 0 {
+		return tid
+	}
+	id, _ := strconv.Atoi(fields[len(fields)-1])
+	return id
+}
+
+// isBlocked reports whether a thread waits in the kernel and cannot be stopped: for a child of vfork, or a device.
+func isBlocked(tid int) bool {
+	return strings.HasPrefix(processStatus(tid, "State"), "D")
+}
+
+// sharesMemory reports whether two processes have the same memory.
+func sharesMemory(a, b int) bool {
+	const kcmpVM = 1
+	result, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	return errno == 0 && result == 0
+}
+
+// explainSeize says why a process cannot be traced, and what to do.
+func explainSeize(pid int, err error) error {
+	name := fmt.Sprintf("process %d", pid)
+	if tracer := processStatus(pid, "TracerPid"); tracer != "" && tracer != "0" {
+		return fmt.Errorf("%s: process %s (%s) traces it already: end that first", name, tracer, strings.TrimSpace(readText("/proc/"+tracer+"/comm")))
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("%s: no such process", name)
+	}
+	if errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("%s: the kernel has no ptrace: trace outside of the emulator (qemu-user) or sandbox", name)
+	}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		owner := strings.Fields(processStatus(pid, "Uid") + " ?")[0]
+		scope := strings.TrimSpace(readText("/proc/sys/kernel/yama/ptrace_scope"))
+		switch {
+		case owner != strconv.Itoa(os.Geteuid()) && os.Geteuid() != 0:
+			return fmt.Errorf("%s: belongs to user %s: run sdtconvert trace as that user or as root", name, owner)
+		case scope == "1" || scope == "2":
+			return fmt.Errorf("%s: Yama forbids it (kernel.yama.ptrace_scope is %s): start the program with sdtconvert trace -- PROGRAM, or run as root", name, scope)
+		case scope == "3":
+			return fmt.Errorf("%s: Yama forbids all tracing until the next boot (kernel.yama.ptrace_scope is 3): set kernel.yama.ptrace_scope=1 in /etc/sysctl.conf and reboot", name)
+		}
+		return fmt.Errorf("%s: %w: a setuid program, a security module or a container's seccomp filter forbids ptrace: run as root, or give the container CAP_SYS_PTRACE", name, err)
+	}
+	return fmt.Errorf("%s: ptrace: %w", name, err)
+}
+
+func readText(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}

@@ -1,0 +1,216 @@
+package trace
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/locate"
+	"sdtconvert/internal/notes"
+	"sdtconvert/internal/sites"
+	"sdtconvert/linkerset"
+)
+
+// Site is a place of a process that reaches a probe that is traced.
+type Site struct {
+	listing.Probe // what it is called
+	Number        uint32
+	Arguments     []Argument
+	Text          string // provider:module:function:name
+
+	place     string // for messages
+	process   int    // in which the site was found
+	module    string // mappingKey of its module
+	address   uint64 // in the process
+	kind      arch.Kind
+	form      arch.Site
+	original  []byte // what the file has there, as far as a site reaches, and what follows
+	semaphore uint64 // address, 0 for none
+	layout    eventLayout
+	refused   string // why the site is left alone; "" for none
+	traps     bool   // it has a breakpoint
+}
+
+// Argument is an argument of a site.
+type Argument struct {
+	arch.Operand
+	Type   string // as the probe's definition has it, "" if nothing tells
+	Format Format
+}
+
+// Format says how an argument is shown.
+type Format uint8
+
+const (
+	Number  Format = iota
+	Pointer        // in hexadecimal
+	Text           // what a char * points to
+	Boolean
+	Unreadable // nothing tells where the argument is
+)
+
+// formatOf says how an argument of a C type is shown. Of an unknown type, unsigned words are likely to be pointers.
+func formatOf(typ string, o *arch.Operand, word int) Format {
+	words := strings.Fields(strings.NewReplacer("*", " * ", "[", " [ ").Replace(typ))
+	stars := strings.Count(typ, "*") + strings.Count(typ, "[")
+	switch {
+	case o.Size == 0:
+		return Unreadable
+	case typ == "string", stars == 1 && slices.Contains(words, "char"):
+		return Text
+	case stars > 0, slices.Contains(words, "uintptr_t"), typ == "" && o.Size == word && !o.Signed && o.Kind != arch.Constant:
+		return Pointer
+	case slices.ContainsFunc(words, func(w string) bool { return w == "bool" || w == "_Bool" || w == "boolean_t" }):
+		return Boolean
+	}
+	return Number
+}
+
+// originalBytes is how much of the code behind the address of a site a tracer looks at.
+const originalBytes = 16
+
+// finder finds the sites of a process that are wanted.
+type finder struct {
+	listing.Options
+	warn  func(error)
+	sites []*Site
+}
+
+// find adds the sites of one module.
+func (f *finder) find(m *image.Module) error {
+	space := sites.New(m.Object, m.Image, m.Image, 0, f.Options.Options)
+	if err := space.Read(); err != nil || len(space.Sites) == 0 {
+		return err
+	}
+	code := locate.NewModuleCode(m, f.Places)
+	defer code.Close()
+	code.Base = 0
+	if err := code.Read(); err != nil {
+		return err
+	}
+	reader := &operandReader{
+		threads: &m.Image.Machine().Traits().Threads, numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
+		address: symbols(m.Object, m.Base),
+	}
+	for i := range space.Sites {
+		if err := f.add(m, space, code, &space.Sites[i], reader); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a site, if it is wanted.
+func (f *finder) add(m *image.Module, space *sites.Space, code *locate.Code, from *sites.Site, reader *operandReader) error {
+	probe, err := space.Probe(from)
+	if err != nil {
+		return err
+	}
+	s := &Site{kind: from.Kind, address: from.Address.Offset + m.Base, module: mappingKey(m)}
+	var place locate.Place
+	s.Probe, place = listing.Identify(code, from, &probe)
+	if !f.Filter.Match(&s.Probe) {
+		return nil
+	}
+	s.Text, s.place = s.Probe.String(), place.String()
+	found, err := space.Code(from)
+	if err != nil {
+		return err
+	}
+	s.form = found.Form
+	semaphore, hasSemaphore, err := space.Semaphore(from)
+	switch {
+	case err != nil:
+		return err
+	case hasSemaphore && !semaphore.Undefined:
+		s.semaphore = semaphore.Offset + m.Base
+	}
+	if found.State != sites.Disabled {
+		s.refused = "the file has no disabled form there"
+	}
+	for n := uint64(originalBytes); n > 0 && s.original == nil; n-- { // less at the end of the code
+		if s.original, err = m.Image.Bytes(from.Address, n); err != nil {
+			s.original = nil
+		}
+	}
+	s.original = slices.Clone(s.original)
+	if s.kind == arch.Probe {
+		s.Arguments = arguments(m, from, probe.Args, s.form.Form, reader)
+		s.layout = newEventLayout(s.Arguments, m.Image.Machine().Traits().Threads.SP)
+	}
+	f.sites = append(f.sites, s)
+	return nil
+}
+
+// arguments returns the arguments of a site, with the types that the probe's definition has.
+func arguments(m *image.Module, from *sites.Site, defined []linkerset.Argument, form arch.Form, reader *operandReader) (all []Argument) {
+	var types []string
+	for _, a := range defined {
+		if a.Index == len(types) {
+			types = append(types, a.Native)
+		}
+	}
+	for i, operand := range reader.read(operandText(m, from, types, form)) {
+		if i == maxArguments {
+			break
+		}
+		a := Argument{Operand: operand}
+		if i < len(types) {
+			a.Type = types[i]
+		}
+		a.Format = formatOf(a.Type, &operand, m.Image.Encoding().Word())
+		all = append(all, a)
+	}
+	return all
+}
+
+// symbols returns what finds the address of a symbol of a module, which is at a base in memory.
+func symbols(o *elfreloc.Object, base uint64) func(name string) (uint64, bool) {
+	return func(name string) (uint64, bool) {
+		table, err := o.Symbols()
+		if err != nil {
+			return 0, false
+		}
+		for i := range table.Len() {
+			if s := table.At(i); s.Name == name && s.Section > 0 {
+				return s.Value + base, true
+			}
+		}
+		return 0, false
+	}
+}
+
+// maxArguments is how many arguments of a site are shown.
+const maxArguments = 12
+
+// mappingKey identifies a module of a process, so that one which is loaded later is found.
+func mappingKey(m *image.Module) string { return fmt.Sprintf("%#x %s", m.Base, m.Path) }
+
+// orderData returns the byte order as notes need it.
+func orderData(order binary.ByteOrder) elf.Data {
+	if order == binary.ByteOrder(binary.BigEndian) {
+		return elf.ELFDATA2MSB
+	}
+	return elf.ELFDATA2LSB
+}
+
+// operandText returns the operands of a site: those of its note, else those of a call.
+func operandText(m *image.Module, from *sites.Site, types []string, form arch.Form) string {
+	switch {
+	case from.Note != nil:
+		return from.Note.Args
+	case len(types) == 0:
+		return ""
+	}
+	var all []notes.ArgType
+	for _, typ := range types {
+		all = append(all, notes.ArgumentType(typ, m.Image.Machine()))
+	}
+	return notes.Operands(m.Image.Machine(), form, orderData(m.Image.Encoding().Order), all)
+}
