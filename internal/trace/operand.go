@@ -12,8 +12,10 @@ import (
 var (
 	operandPattern  = regexp.MustCompile(`(-?\d+)f?@((?:[^\s@]|,\s+)+)`)
 	constantPattern = regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`)
+	// An address, or with a $ in x86 the constant that it is.
+	symbolPattern = regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`)
 	// disp(base,index,scale) of x86; disp(base) of ppc64, riscv64 and s390x.
-	parenPattern = regexp.MustCompile(`^(?:([\w.$]+)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`)
+	parenPattern = regexp.MustCompile(`^(?:(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`)
 	// [base, #disp] of arm and arm64.
 	bracketPattern = regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+))?\]$`)
 	// $base,disp of loong64.
@@ -57,6 +59,14 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 		return o, err == nil
 	}
 	o.Kind = arch.InMemory
+	if match := symbolPattern.FindStringSubmatch(text); match != nil {
+		address, ok := r.address(match[3])
+		o.Value = address + parseDisplacement(match[2]) + parseDisplacement(match[4])
+		if match[1] != "" {
+			o.Kind, o.Address = arch.Constant, true
+		}
+		return o, ok
+	}
 	if match := parenPattern.FindStringSubmatch(text); match != nil {
 		return o, r.memory(&o, match)
 	}
@@ -74,17 +84,14 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 
 // memory reads a symbol or a number, and registers in parentheses.
 func (r *operandReader) memory(o *arch.Operand, match []string) (ok bool) {
-	symbol, offset, displacement, base, index, scale := match[1], match[2], match[3], match[4], match[5], match[6]
-	if symbol != "" && symbol[0] >= '0' && symbol[0] <= '9' {
-		symbol, displacement = "", symbol
-	}
+	before, symbol, behind, displacement, base, index, scale := match[1], match[2], match[3], match[4], match[5], match[6], match[7]
 	o.Value = parseDisplacement(displacement)
 	if symbol != "" {
 		address, found := r.address(symbol)
 		if !found || strings.TrimPrefix(base, "%") != "rip" || index != "" {
 			return false
 		}
-		o.Value = address + parseDisplacement(offset)
+		o.Value = address + parseDisplacement(before) + parseDisplacement(behind)
 		return true
 	}
 	if base != "" {

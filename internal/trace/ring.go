@@ -206,27 +206,33 @@ func (r *ringReader) ready(at, position, most uint64) (n uint64, err error) {
 func (s *Site) decode(e *Event, data []byte, order binary.ByteOrder) {
 	e.Site = s
 	e.Time, e.Thread = order.Uint64(data[arch.EventTime:]), int32(order.Uint32(data[arch.EventThread:]))
-	e.Values, e.Texts = e.Values[:0], e.Texts[:0]
-	for i, a := range s.Arguments {
-		t := &s.layout.arguments[i]
-		value, text := order.Uint64(data[t.At:]), Copied{}
+	e.Values, e.Texts = e.Values[:0], noTexts[:len(s.Arguments)]
+	if s.layout.copies {
+		e.Texts = make([]Copied, len(s.Arguments))
+	}
+	for i := range s.Arguments {
+		a, t := &s.Arguments[i], &s.layout.arguments[i]
+		value := order.Uint64(data[t.At:])
 		if t.Copy > 0 {
 			copied, from := int64(order.Uint64(data[t.CopyAt:])), data[t.CopyAt+wordBytes:][:t.Copy]
 			switch {
 			case a.Format == Text:
-				text = copiedText(from, copied)
+				e.Texts[i] = copiedText(from, copied)
 			case copied == int64(t.Copy):
 				value = readNumber(from, order)
 			default:
-				text.Unreadable = true
+				e.Texts[i].Unreadable = true
 			}
 		}
 		if a.Format != Text && a.Size > 0 {
 			value = extend(value, a.Size, a.Signed)
 		}
-		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
+		e.Values = append(e.Values, value)
 	}
 }
+
+// noTexts are those of an event without texts. Nothing writes to them.
+var noTexts [maxArguments]Copied
 
 func readNumber(data []byte, order binary.ByteOrder) uint64 {
 	switch len(data) {

@@ -64,7 +64,7 @@ func formatOf(typ string, o *arch.Operand, word int) Format {
 		return Unreadable
 	case typ == "string", stars == 1 && slices.Contains(words, "char"):
 		return Text
-	case stars > 0, slices.Contains(words, "uintptr_t"), typ == "" && o.Size == word && !o.Signed && o.Kind != arch.Constant:
+	case stars > 0, slices.Contains(words, "uintptr_t"), typ == "" && o.Size == word && !o.Signed && (o.Kind != arch.Constant || o.Address):
 		return Pointer
 	case slices.ContainsFunc(words, func(w string) bool { return w == "bool" || w == "_Bool" || w == "boolean_t" }):
 		return Boolean
@@ -141,17 +141,22 @@ func (f *finder) add(m *image.Module, space *sites.Space, code *locate.Code, fro
 	}
 	s.original = slices.Clone(s.original)
 	if s.kind == arch.Probe {
-		s.Arguments = arguments(m, from, probe.Args, s.form.Form, reader)
+		s.Arguments = arguments(m, from, &probe, s.form.Form, reader)
 		s.layout = newEventLayout(s.Arguments, m.Image.Machine().Traits().Threads.SP)
 	}
 	f.sites = append(f.sites, s)
 	return nil
 }
 
-// arguments returns the arguments of a site, with the types that the probe's definition has.
-func arguments(m *image.Module, from *sites.Site, defined []linkerset.Argument, form arch.Form, reader *operandReader) (all []Argument) {
+// arguments returns the arguments of a site, with the types that the probe's definition has. Of a call whose arguments nothing
+// tells, the note has all registers that may hold one: these are not shown.
+func arguments(m *image.Module, from *sites.Site, probe *linkerset.Probe, form arch.Form, reader *operandReader) (all []Argument) {
+	machine := m.Image.Machine()
+	if from.Note != nil && len(probe.Args) == 0 && from.Note.Args == notes.Operands(machine, form, orderData(m.Image.Encoding().Order), notes.WordTypes(machine)) {
+		return nil
+	}
 	var types []string
-	for _, a := range defined {
+	for _, a := range probe.Args {
 		if a.Index == len(types) {
 			types = append(types, a.Native)
 		}
@@ -209,8 +214,9 @@ func operandText(m *image.Module, from *sites.Site, types []string, form arch.Fo
 		return ""
 	}
 	var all []notes.ArgType
+	machine := m.Image.Machine()
 	for _, typ := range types {
-		all = append(all, notes.ArgumentType(typ, m.Image.Machine()))
+		all = append(all, notes.ArgumentType(typ, machine))
 	}
-	return notes.Operands(m.Image.Machine(), form, orderData(m.Image.Encoding().Order), all)
+	return notes.Operands(machine, form, orderData(m.Image.Encoding().Order), all)
 }

@@ -1,0 +1,188 @@
+package trace
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// argumentTypes are types of arguments, the format by which the program prints one as the tracer does, and
+// expressions of i and of what the program has.
+var argumentTypes = []struct {
+	name, format string
+	values       []string
+}{
+	{"int", "%d", []string{"i", "-i", "7", "table[i % 8]", "(int)x"}},
+	{"unsigned", "%u", []string{"(unsigned)i * 2654435761u", "9u", "(unsigned)x"}},
+	{"long", "%ld", []string{"x", "-x", "deep.field", "*far", "(long)-5"}},
+	{"unsigned long", "%lu", []string{"(unsigned long)x", "~0ul"}},
+	{"short", "%hd", []string{"(short)x", "shorts[i % 4]"}},
+	{"unsigned short", "%hu", []string{"(unsigned short)x"}},
+	{"signed char", "%hhd", []string{"(signed char)x", "bytes[i % 16]"}},
+	{"unsigned char", "%hhu", []string{"(unsigned char)x"}},
+	{"void *", "%#lx", []string{"(void *)((unsigned long)x | 1)", "(void *)&table"}},
+	{"char *", "\\\"%s\\\"", []string{"text", "\"constant\"", "buffer"}},
+	{"_Bool", "%s", []string{"(_Bool)(x & 1)"}},
+}
+
+// styles are ways to write tracepoints: the flags, the macro's prefix, and whether types are recorded.
+var styles = []struct {
+	name   string
+	flags  []string
+	theirs bool // SystemTap's header
+}{
+	{"nops", nil, false},
+	{"short", []string{"-DSDT_SHORT_NOPS"}, false},
+	{"calls", []string{"-DSDT_CALLS"}, false},
+	{"tails", []string{"-DSDT_CALLS", "-DTAILS"}, false},
+	{"theirs", []string{"-DTHEIRS"}, true},
+	{"wide", []string{"-DTHEIRS", "-DSTAP_SDT_ARG_CONSTRAINT=g"}, true},
+}
+
+// randomProgram makes a program of random tracepoints, which prints each to a file, too.
+func randomProgram(r *rand.Rand, theirs bool) string {
+	var b strings.Builder
+	b.WriteString(`#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef THEIRS
+#include <sys/sdt.h>
+#else
+#include <sdt.h>
+#endif
+static FILE *out;
+static int table[8] = { 1, -2, 3, -4, 5, -6, 7, -8 };
+static short shorts[4] = { -1, 300, -300, 32767 };
+static signed char bytes[16] = { -128, 127, 3 };
+struct deep { long pad[3]; long field; } deep;
+static char buffer[64];
+#ifdef TAILS
+#define PROBED __attribute__((noinline))
+#else
+#define PROBED static inline __attribute__((always_inline))
+#endif
+`)
+	most := 8
+	if theirs {
+		most = 12
+	}
+	count := 3 + r.IntN(5)
+	for n := range count {
+		arguments := r.IntN(most + 1)
+		var formats, values, probed []string
+		for range arguments {
+			typ := argumentTypes[r.IntN(len(argumentTypes))]
+			value := typ.values[r.IntN(len(typ.values))]
+			format, shown := typ.format, fmt.Sprintf("(%s)(%s)", typ.name, value)
+			switch {
+			case theirs && strings.Contains(typ.name, "*"):
+				format = "%#lx"
+				if value[0] == '"' { // which has no symbol
+					value, shown = "text", "text"
+				}
+			case theirs && typ.name == "_Bool":
+				format = "%d"
+			case theirs && typ.name == "unsigned long": // may be a pointer, for all that a note says
+				format = "%#lx"
+				if value == "~0ul" {
+					value, shown = "(unsigned long)x | 1", "(unsigned long)x | 1"
+				}
+			case typ.name == "_Bool":
+				shown = "(" + shown + ") ? \"true\" : \"false\""
+			}
+			formats, values = append(formats, format), append(values, shown)
+			if theirs {
+				probed = append(probed, fmt.Sprintf("(%s)(%s)", typ.name, value))
+			} else {
+				probed = append(probed, typ.name, value)
+			}
+		}
+		macro := fmt.Sprintf("DTRACE_PROBE%d(app___p%d, %s)", arguments, n, strings.Join(probed, ", "))
+		if theirs {
+			macro = fmt.Sprintf("STAP_PROBE%d(app, p%d, %s)", arguments, n, strings.Join(probed, ", "))
+		}
+		if arguments == 0 {
+			macro = strings.Replace(strings.Replace(macro, "PROBE0", "PROBE", 1), ", )", ")", 1)
+		}
+		fmt.Fprintf(&b, "PROBED void print%d(int i, long x, long *far, char *text)\n{\n\tfprintf(out, \"app:p%d(%s)\\n\"%s);\n}\n",
+			n, n, strings.Join(formats, ", "), prefixed(values))
+		fmt.Fprintf(&b, "PROBED void probe%d(int i, long x, long *far, char *text)\n{\n\t%s;\n}\n", n, macro)
+	}
+	b.WriteString(`int main(int argc, char **argv)
+{
+	out = fopen(argv[1], "w");
+	long x = 88172645463325252, place = 1;
+	char words[16];
+	for (int i = 0; i < 200; i++) {
+		x ^= x << 13; x ^= (unsigned long)x >> 7; x ^= x << 17;
+		deep.field = x; place = -x;
+		sprintf(words, "w%d", i); sprintf(buffer, "b%d", i * 3);
+`)
+	for n := range count {
+		fmt.Fprintf(&b, "\t\tprint%d(i, x, &place, words); probe%d(i, x, &place, words);\n", n, n)
+	}
+	b.WriteString("\t}\n\treturn fclose(out);\n}\n")
+	return b.String()
+}
+
+func prefixed(values []string) string {
+	text := ""
+	for _, v := range values {
+		text += ", " + v
+	}
+	return text
+}
+
+// Each event of a random program is what the program prints at that place.
+func TestRandom(t *testing.T) {
+	needPtrace(t)
+	for seed := range tools.Cases(t, 24) {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		style := styles[seed%len(styles)]
+		compiler := []toolchains.Compiler{toolchains.GCC, toolchains.Clang}[r.IntN(2)]
+		level := []string{"-O0", "-O1", "-O2", "-Os"}[r.IntN(4)]
+		link := [][]string{nil, {"-no-pie", "-fno-pie"}, {"-static"}, {"-static-pie", "-fPIE"}}[r.IntN(4)]
+		traps := r.IntN(6) == 0
+		t.Run(fmt.Sprintf("%d-%s-%s%s", seed, style.name, compiler.Name, level), func(t *testing.T) {
+			t.Parallel()
+			if style.theirs {
+				if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
+					tools.Unavailable(t, "no sys/sdt.h")
+				}
+			}
+			source := write(t, "app.c", randomProgram(r, style.theirs))
+			flags := append(append([]string{level}, link...), style.flags...)
+			program := compile(t, toolchains.AMD64.CC(compiler), source, flags...)
+			out := filepath.Join(t.TempDir(), "out")
+			args := []string{"--", program, out}
+			if traps {
+				args = append([]string{"--breakpoints"}, args...)
+			}
+			got := trace(t, args...)
+			expect.OK(t, got.err, "%s", got.messages)
+			for i, line := range got.lines {
+				got.lines[i] = withoutFunction(line)
+			}
+			wantLines(t, lines(t, out), got.lines)
+			expect.Contains(t, got.messages, ", 0 dropped;")
+			// Where SystemTap's NOP of one byte is, the next instruction says where a jump goes.
+			if traps != strings.Contains(got.messages, "breakpoints") && !style.theirs {
+				t.Errorf("got %s", got.messages)
+			}
+		})
+	}
+}
+
+// withoutFunction leaves provider and name of a probe's name.
+func withoutFunction(line string) string {
+	name, arguments, _ := strings.Cut(line, "(")
+	parts := strings.Split(name, ":")
+	return parts[0] + ":" + parts[len(parts)-1] + "(" + arguments
+}
