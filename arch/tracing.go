@@ -99,6 +99,9 @@ type Jumper interface {
 	Trampoline(t *Trampoline) []byte
 	// SystemCall says how a stopped thread makes a system call.
 	SystemCall() *SystemCall
+	// CallStub returns code for an address that makes a system call, and then gives the thread the registers of a ThreadState at
+	// another address.
+	CallStub(at, registers uint64) []byte
 }
 
 // JumpSite says which bytes of a site a jump replaces. A thread may stand between the
@@ -171,9 +174,9 @@ type SystemCall struct {
 	Number    int
 	Arguments [6]int
 	Result    int
-	// NoRestart is the offset of what keeps the kernel from restarting the call that the thread was in, -1
-	// for none.
+	// NoRestart is the offset of the number of the call that the thread was in, negative if it was in none: the kernel restarts the
+	// call if its result asks for that. It is -1 for a machine whose kernel does so before the thread stops.
 	NoRestart int
 
-	Mmap, MemfdCreate, Close uint64
+	Mmap, MemfdCreate, Close, RestartSyscall uint64 // numbers
 }

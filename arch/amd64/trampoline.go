@@ -27,6 +27,7 @@ const (
 	word    = 8
 	rip     = 16 * word // offset in user_regs_struct
 	origRAX = 15 * word
+	flagsAt = 18 * word
 )
 
 // threads is the layout of user_regs_struct.
@@ -58,8 +59,30 @@ func (machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x0f, 0x05}, // syscall
 		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
-		Mmap: 9, MemfdCreate: 319, Close: 3,
+		Mmap: 9, MemfdCreate: 319, Close: 3, RestartSyscall: 219,
 	}
+}
+
+// CallStub implements arch.Jumper.
+func (machine) CallStub(at, registers uint64) []byte {
+	a := &assembly{}
+	field := func(offset int, code ...byte) { // an instruction with an operand in memory
+		end := at + uint64(len(a.code)+len(code)) + 4
+		a.add32(uint32(registers+uint64(offset)-end), code...)
+	}
+	a.add(0x0f, 0x05) // syscall
+	for register, index := range wordsOf {
+		if register != rsp {
+			field(index*word, 0x48|byte(register>>3)<<2, 0x8b, 0x05|byte(register&7)<<3) // mov saved(%rip),register
+		}
+	}
+	field(threads.SP, 0x48, 0x8b, 0x25)                 // mov saved(%rip),%rsp
+	a.add32(^uint32(redZone-1), 0x48, 0x8d, 0xa4, 0x24) // lea -128(%rsp),%rsp
+	field(flagsAt, 0xff, 0x35)                          // push saved(%rip)
+	a.add(0x9d)                                         // popf
+	field(threads.SP, 0x48, 0x8b, 0x25)                 // mov saved(%rip),%rsp
+	field(threads.PC, 0xff, 0x25)                       // jmp *saved(%rip)
+	return a.code
 }
 
 // jumpLen is the length of jmp rel32.

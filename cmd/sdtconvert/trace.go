@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -111,6 +112,12 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	keeper, isTracer := p.keeper()
+	if !isTracer {
+		if status, ok := p.keepTracer(); ok {
+			return false, &statusError{status: p.End(status)}
+		}
+	}
 	out := bufio.NewWriterSize(p.Stdout, 64<<10)
 	w := io.Writer(out)
 	if isTerminal(p.Stdout) {
@@ -122,7 +129,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
 	o.Environ, o.Files = p.Environ, []uintptr{descriptor(p.Stdin, 0), descriptor(p.Stdout, 1), descriptor(p.Stderr, 2)}
-	o.Signalled = p.traceRequests(len(o.Program) > 0)
+	o.Signalled = p.traceRequests(len(o.Program) > 0, keeper)
 	statistics, err := trace.Run(*o)
 	if err != nil && statistics == nil {
 		return false, err
@@ -277,8 +284,14 @@ func descriptor(stream any, own uintptr) uintptr {
 
 // traceRequests turns signals into requests. A terminal sends its signals to the program too, which decides what
 // they mean.
-func (p *program) traceRequests(hasProgram bool) <-chan trace.Request {
+func (p *program) traceRequests(hasProgram bool, keeper *os.File) <-chan trace.Request {
 	requests := make(chan trace.Request, 16)
+	if keeper != nil {
+		go func() {
+			io.Copy(io.Discard, keeper)
+			requests <- trace.Request{End: true}
+		}()
+	}
 	p.Watch(func(sig os.Signal) {
 		number, _ := sig.(syscall.Signal)
 		switch {
@@ -290,6 +303,49 @@ func (p *program) traceRequests(hasProgram bool) <-chan trace.Request {
 		}
 	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	return requests
+}
+
+// envKeeper has the number of a descriptor, a pipe that ends when the process does which the user has started.
+const envKeeper = "SDTCONVERT_TRACE_KEEPER"
+
+// keeper returns the pipe to the process that has started this one to trace. ok is false in any other process.
+func (p *program) keeper() (pipe *os.File, ok bool) {
+	if p.Getenv(envKeeper) == "" {
+		return nil, false
+	}
+	p.Environ = slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, envKeeper+"=") })
+	return os.NewFile(keeperDescriptor, "keeper"), true
+}
+
+const keeperDescriptor = 3
+
+// keepTracer runs the tracer as a child, so that it lives on to put the code of traced programs back if this process is
+// killed. ok is false if there is no child: then this process traces itself.
+func (p *program) keepTracer() (status process.Status, ok bool) {
+	self, err := os.Executable()
+	if err != nil || p.Exec == nil {
+		return status, false
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return status, false
+	}
+	defer write.Close()
+	tracer := exec.Command(self, os.Args[1:]...)
+	tracer.Env = p.EnvironWith(envKeeper, "1")
+	tracer.Stdin, tracer.Stdout, tracer.Stderr, tracer.ExtraFiles = p.Stdin, p.Stdout, p.Stderr, []*os.File{read}
+	p.Watch(func(sig os.Signal) {
+		if tracer.Process != nil { // which may have got it from the terminal, too
+			tracer.Process.Signal(sig)
+		}
+	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	err = tracer.Start()
+	read.Close()
+	if err != nil {
+		return status, false
+	}
+	tracer.Wait()
+	return process.StatusOf(tracer.ProcessState), true
 }
 
 // probeCount is the hits of a probe in a function.

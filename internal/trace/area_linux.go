@@ -33,7 +33,12 @@ const (
 	usedAt     = 24
 	countAt    = 32
 	nameAt     = 40 // of the shared memory
+	activeAt   = 56 // 1 while sites are armed
 	ledgerAt   = 64
+	ledgerEnd  = 14 << 10
+	stubAt     = 14 << 10 // the code of system calls
+	stubSize   = 1 << 10
+	blockAt    = 15 << 10 // the registers that it restores
 
 	entrySize  = 24 // kind, address, length
 	memoryName = "sdtconvert"
@@ -77,7 +82,7 @@ func (p *tracee) newArea(near uint64) (*area, error) {
 	p.order.PutUint32(header[threadIDAt:], uint32(p.threadID))
 	p.order.PutUint64(header[usedAt:], areaHeader)
 	p.areas = append(p.areas, a)
-	return a, p.write(start, header)
+	return a, errors.Join(p.write(start, header), p.write(start+stubAt, p.jumper.CallStub(start+stubAt, start+blockAt)))
 }
 
 // mapCode maps memory that can be executed at an address.
@@ -157,7 +162,7 @@ func (p *tracee) record(e entry) (int, error) {
 	if i := slices.IndexFunc(p.ledger, func(e entry) bool { return e.kind == noEntry }); i >= 0 {
 		n = i
 	}
-	if n >= (areaHeader-ledgerAt)/entrySize || len(p.areas) == 0 {
+	if n >= (ledgerEnd-ledgerAt)/entrySize || len(p.areas) == 0 {
 		return 0, errors.New("the ledger of the area is full")
 	}
 	if n == len(p.ledger) {
@@ -190,8 +195,9 @@ func (p *tracee) adopt() error {
 		}
 		a := &area{start: m.Start, cursor: areaHeader, used: p.order.Uint64(header[usedAt:])}
 		a.used = max(areaHeader, min(a.used, areaSize))
+		p.leftArmed = p.leftArmed || header[activeAt] != 0
 		p.areas = append(p.areas, a)
-		count := min(p.order.Uint64(header[countAt:]), (areaHeader-ledgerAt)/entrySize)
+		count := min(p.order.Uint64(header[countAt:]), (ledgerEnd-ledgerAt)/entrySize)
 		if len(p.ledger) > 0 || count == 0 {
 			continue
 		}
@@ -207,6 +213,13 @@ func (p *tracee) adopt() error {
 		}
 	}
 	return nil
+}
+
+// setActive says in the ledger whether sites are armed.
+func (p *tracee) setActive(active byte) {
+	if len(p.areas) > 0 {
+		p.write(p.areas[0].start+activeAt, []byte{active})
+	}
 }
 
 // isMapped reports whether an entry is of one mapping as the tracer makes it.

@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/listing"
 )
 
 // look finds the sites of modules that were not looked at before.
@@ -39,10 +41,17 @@ func (p *tracee) look() ([]*Site, error) {
 	}
 	for key := range p.modules {
 		if !loaded[key] {
-			delete(p.modules, key)
+			p.forget(key)
 		}
 	}
 	return f.sites, nil
+}
+
+// forget forgets a module that was unloaded.
+func (p *tracee) forget(key string) {
+	delete(p.modules, key)
+	p.armed = slices.DeleteFunc(p.armed, func(s *armedSite) bool { return s.module == key })
+	maps.DeleteFunc(p.traps, func(_ uint64, s *armedSite) bool { return s.module == key })
 }
 
 // arm arms sites, while all threads are stopped. An error is of the whole process.
@@ -50,21 +59,25 @@ func (p *tracee) arm(found []*Site) error {
 	if len(found) == 0 {
 		return nil
 	}
-	if p.jumper != nil && p.areas == nil {
+	if p.jumper != nil {
+		isNew := p.areas == nil
+		if isNew {
+			if err := p.adopt(); err != nil {
+				return err
+			}
+		}
 		if err := p.beginCalls(); err != nil {
 			return err
 		}
 		defer func() { p.endCalls() }()
-		if err := p.prepare(found[0].address); err != nil {
-			p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, err))
-			p.jumper = nil
+		if isNew {
+			if err := p.prepare(found[0].address); err != nil {
+				p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, err))
+				p.jumper = nil
+			}
 		}
-	} else if p.jumper != nil {
-		if err := p.beginCalls(); err != nil {
-			return err
-		}
-		defer func() { p.endCalls() }()
 	}
+	p.setActive(1)
 	// A jump over the first byte of a site may depend on the bytes of the next site.
 	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(b.address, a.address) })
 	armed := map[uint64]bool{}
@@ -87,12 +100,9 @@ func (p *tracee) arm(found []*Site) error {
 	return nil
 }
 
-// prepare makes the first area, or adopts what an earlier tracer has left: its sites are disarmed, and its semaphores
-// lowered.
+// prepare makes the first area, or undoes what an earlier tracer has left: it lowers the semaphores. Sites are disarmed when
+// they are armed anew.
 func (p *tracee) prepare(near uint64) error {
-	if err := p.adopt(); err != nil {
-		return err
-	}
 	p.findThreadID()
 	for n, e := range p.ledger {
 		switch e.kind {
@@ -104,10 +114,48 @@ func (p *tracee) prepare(near uint64) error {
 		}
 	}
 	if len(p.areas) > 0 {
+		if p.leftArmed {
+			return p.disarmOthers()
+		}
 		return nil
 	}
 	_, err := p.newArea(near)
 	return err
+}
+
+// disarmOthers disarms all sites that a killed tracer has left armed, also of probes that are not wanted now.
+func (p *tracee) disarmOthers() error {
+	process, err := image.OpenProcess(p.pid)
+	if err != nil {
+		return err
+	}
+	defer process.Close()
+	all := &finder{Options: p.t.Listing}
+	all.Filter = listing.Filter{}
+	for _, m := range process.Modules {
+		if m.Image != nil && m.Image.Machine() == p.machine {
+			if err := all.find(m); err != nil {
+				p.t.warn(err)
+			}
+		}
+	}
+	slices.SortStableFunc(all.sites, func(a, b *Site) int { return cmp.Compare(a.address, b.address) })
+	for _, s := range all.sites {
+		current := make([]byte, len(s.original))
+		if p.read(s.address, current) != nil {
+			continue
+		}
+		test := slices.IndexFunc(p.machine.Traits().Tests, func(c arch.TestCode) bool {
+			return bytes.HasPrefix(s.original, c.False) && bytes.HasPrefix(current, c.True)
+		})
+		switch {
+		case s.kind == arch.Enabled && s.semaphore == 0 && test >= 0:
+			p.write(s.address, p.machine.Traits().Tests[test].False)
+		case s.kind == arch.Probe:
+			p.isOurs(s, current)
+		}
+	}
+	return nil
 }
 
 // armSite arms one site.
@@ -137,7 +185,8 @@ func (p *tracee) armSite(s *Site) error {
 	return errors.Join(p.armByTrap(s, current), p.raise(s.semaphore))
 }
 
-// isOurs reports whether a jump to an area or a hop stands in the place of a site: a tracer that was killed has left it.
+// isOurs reports whether a jump to an area or a hop stood in the place of a site, which a killed tracer has left. If so, it puts the
+// site's own code back.
 func (p *tracee) isOurs(s *Site, current []byte) bool {
 	if p.jumper == nil {
 		return false
@@ -323,6 +372,7 @@ func (p *tracee) disarm() {
 			p.setEntry(number, entry{})
 		}
 	}
+	p.setActive(0)
 	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]int{}
 }
 
@@ -471,8 +521,7 @@ func (p *tracee) lookAgain(ticks int) {
 		}
 		current := make([]byte, len(s.new))
 		if p.read(s.at, current) == nil && bytes.Equal(current, s.old) {
-			delete(p.modules, key)
-			p.armed = slices.DeleteFunc(p.armed, func(a *armedSite) bool { return a == s })
+			p.forget(key)
 		}
 	}
 	found, err := p.look()

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -55,6 +54,7 @@ type tracee struct {
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
+	leftArmed   bool   // a tracer was killed while sites were armed
 	mapsText    string // /proc/PID/maps when modules were looked for
 }
 
@@ -154,24 +154,17 @@ func (p *tracee) resume() {
 	}
 }
 
-// remoteCalls is a thread that makes system calls for the tracer, with what it was doing.
+var errGone = errors.New("the process has ended")
+
+// remoteCalls is a thread that makes system calls for the tracer. Between two calls its registers are those of the program, so
+// that it goes on rightly if the tracer is killed.
 type remoteCalls struct {
 	tid         int
 	instruction uint64 // address
 	saved       []byte
-	mask        uint64
 }
 
-const (
-	ptraceGetSigmask = 0x420a
-	ptraceSetSigmask = 0x420b
-)
-
-func signalMask(request, tid int, mask *uint64) error {
-	return ptraceCall(request, tid, wordBytes, uintptr(unsafe.Pointer(mask)))
-}
-
-// beginCalls prepares a stopped thread for calls: no signal interrupts them.
+// beginCalls prepares a stopped thread for calls.
 func (p *tracee) beginCalls() (err error) {
 	c := &remoteCalls{}
 	for _, th := range p.threads {
@@ -185,16 +178,67 @@ func (p *tracee) beginCalls() (err error) {
 	if c.instruction, err = p.findInstruction(); err != nil {
 		return err
 	}
-	if c.saved, err = registers(c.tid, p.state.Size); err != nil {
-		return err
-	}
-	blocked := ^uint64(0)
-	if err := errors.Join(signalMask(ptraceGetSigmask, c.tid, &c.mask), signalMask(ptraceSetSigmask, c.tid, &blocked)); err != nil {
-		return err
-	}
 	p.calling = c
+	if err := p.leaveStubs(); err != nil {
+		return err
+	}
+	return p.saveRegisters()
+}
+
+// leaveStubs lets threads go on that are in the stub of a system call, as a tracer has left them that was killed.
+func (p *tracee) leaveStubs() error {
+	tid := p.calling.tid
+	defer func() { p.calling.tid = tid }()
+	for _, th := range p.threads {
+		for th.stopped && len(p.areas) > 0 {
+			data, err := registers(th.tid, p.state.Size)
+			if err != nil {
+				return err
+			}
+			pc := p.state.Get(data, p.state.PC, p.word, p.order)
+			if !slices.ContainsFunc(p.areas, func(a *area) bool { return pc >= a.start+stubAt && pc < a.start+stubAt+stubSize }) {
+				break
+			}
+			p.calling.tid = th.tid
+			if err := p.stopAgain(0); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
+
+// saveRegisters reads the registers of the thread. If it was in a system call that begins again, they are as if it had
+// not yet called: the kernel has left that for when the thread runs on.
+func (p *tracee) saveRegisters() error {
+	c := p.calling
+	data, err := registers(c.tid, p.state.Size)
+	if err != nil {
+		return err
+	}
+	c.saved = data
+	if p.calls.NoRestart < 0 {
+		return nil
+	}
+	get := func(offset int) uint64 { return p.state.Get(data, offset, p.word, p.order) }
+	put := func(offset int, value uint64) { p.state.Put(data, offset, p.word, p.order, value) }
+	number, result := int64(get(p.calls.NoRestart)), -int64(get(p.calls.Result))
+	if number >= 0 && result >= firstRestart && result <= restartBlock && result != restartBlock-1 {
+		if result == restartBlock {
+			number = int64(p.calls.RestartSyscall)
+		}
+		put(p.calls.Number, uint64(number))
+		put(p.state.PC, get(p.state.PC)-uint64(len(p.calls.Code)))
+	}
+	put(p.calls.NoRestart, ^uint64(0))
+	return nil
+}
+
+// The results of system calls that begin again (include/linux/errno.h); 515 is another.
+const (
+	firstRestart = 512
+	restartBlock = 516
+)
 
 // findInstruction returns the address of an instruction that calls the kernel: the library of the kernel has one.
 func (p *tracee) findInstruction() (uint64, error) {
@@ -222,36 +266,39 @@ func (p *tracee) findInstruction() (uint64, error) {
 // call makes a system call in the process.
 func (p *tracee) call(number uint64, args ...uint64) (uint64, error) {
 	c := p.calling
-	data := slices.Clone(c.saved)
-	put := func(offset int, value uint64) { p.state.Put(data, offset, p.word, p.order, value) }
-	put(p.calls.Number, number)
-	for i, at := range p.calls.Arguments {
-		if i < len(args) {
-			put(at, args[i])
-		}
-	}
-	put(p.state.PC, c.instruction)
-	if p.calls.NoRestart >= 0 {
-		put(p.calls.NoRestart, ^uint64(0))
-	}
-	if err := setRegisters(c.tid, data); err != nil {
-		return 0, err
-	}
 	for {
-		if err := step(c.tid); err != nil {
+		data := slices.Clone(c.saved)
+		put := func(offset int, value uint64) { p.state.Put(data, offset, p.word, p.order, value) }
+		put(p.calls.Number, number)
+		for i, at := range p.calls.Arguments {
+			if i < len(args) {
+				put(at, args[i])
+			}
+		}
+		if len(p.areas) > 0 { // the thread restores its registers itself if the tracer does not
+			c.instruction = p.areas[0].start + stubAt
+			if err := p.write(p.areas[0].start+blockAt, c.saved); err != nil {
+				return 0, err
+			}
+		}
+		put(p.state.PC, c.instruction)
+		if err := setRegisters(c.tid, data); err != nil {
 			return 0, err
 		}
-		change, ok := wait(c.tid, true)
-		if !ok || !change.status.Stopped() {
-			p.t.handle(change)
-			return 0, errors.New("the process has ended")
+		sig, err := p.enterAndLeave()
+		if err != nil {
+			return 0, err
 		}
-		if change.event() == 0 && change.status.StopSignal() == unix.SIGTRAP {
+		if sig == 0 {
 			break
+		}
+		// A signal has come first. The program gets it, and the call is tried again from there.
+		if err := errors.Join(setRegisters(c.tid, c.saved), p.stopAgain(sig), p.saveRegisters()); err != nil {
+			return 0, err
 		}
 	}
 	data, err := registers(c.tid, p.state.Size)
-	if err != nil {
+	if err := errors.Join(err, setRegisters(c.tid, c.saved)); err != nil {
 		return 0, err
 	}
 	result := p.state.Get(data, p.calls.Result, p.word, p.order)
@@ -261,29 +308,64 @@ func (p *tracee) call(number uint64, args ...uint64) (uint64, error) {
 	return result, nil
 }
 
-// endCalls has the thread go on where it was. It stops once more, so that a call which it was in begins again.
-func (p *tracee) endCalls() error {
-	c := p.calling
-	p.calling = nil
-	th := p.threads[c.tid]
-	if th == nil {
-		return errors.New("the process has ended")
+// systemCallStop is the signal of a stop at a system call (PTRACE_O_TRACESYSGOOD). If the tracer is killed there, nothing comes of
+// it; the stop behind a single step would become a SIGTRAP.
+const systemCallStop = unix.SIGTRAP | 0x80
+
+// enterAndLeave has the thread make a system call. It returns the signal that has come before, or 0.
+func (p *tracee) enterAndLeave() (unix.Signal, error) {
+	for entered := false; ; {
+		if err := unix.PtraceSyscall(p.calling.tid, 0); err != nil {
+			return 0, err
+		}
+		c, ok := wait(p.calling.tid, true)
+		switch {
+		case !ok || !c.status.Stopped():
+			p.t.handle(c)
+			return 0, errGone
+		case c.event() != 0:
+		case c.status.StopSignal() != systemCallStop:
+			return c.status.StopSignal(), nil
+		case entered:
+			return 0, nil
+		default:
+			entered = true
+		}
 	}
+}
+
+// stopAgain lets the thread run on with a signal, up to where it stops for the tracer.
+func (p *tracee) stopAgain(sig unix.Signal) error {
+	tid := p.calling.tid
 	for {
-		if err := errors.Join(interrupt(c.tid), resume(c.tid, 0)); err != nil {
+		if err := errors.Join(interrupt(tid), resume(tid, sig)); err != nil {
 			return err
 		}
-		change, ok := wait(c.tid, true)
-		if !ok || !change.status.Stopped() {
-			p.t.handle(change)
-			return errors.New("the process has ended")
+		c, ok := wait(tid, true)
+		if !ok || !c.status.Stopped() {
+			p.t.handle(c)
+			return errGone
 		}
-		if change.event() == unix.PTRACE_EVENT_STOP {
-			th.grouped = change.status.StopSignal() != unix.SIGTRAP
-			break
+		if c.event() == unix.PTRACE_EVENT_STOP {
+			if th := p.threads[tid]; th != nil {
+				th.grouped = c.status.StopSignal() != unix.SIGTRAP
+			}
+			return nil
+		}
+		sig = 0
+		if c.event() == 0 {
+			sig = c.status.StopSignal()
 		}
 	}
-	return errors.Join(setRegisters(c.tid, c.saved), signalMask(ptraceSetSigmask, c.tid, &c.mask))
+}
+
+// endCalls has the thread be as it was.
+func (p *tracee) endCalls() error {
+	defer func() { p.calling = nil }()
+	if th := p.threads[p.calling.tid]; th == nil || !th.grouped {
+		return nil
+	}
+	return p.stopAgain(0)
 }
 
 // findThreadID looks for where the C library keeps the ID of each thread: all threads have to agree. It knows the

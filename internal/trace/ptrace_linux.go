@@ -14,7 +14,7 @@ import (
 )
 
 // ptraceOptions have new threads and children traced from their first instruction on, and report each exec.
-const ptraceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
+const ptraceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 
 // seize begins to trace a thread, which runs on.
 func seize(tid int) error {
@@ -27,8 +27,6 @@ func interrupt(tid int) error { return ptraceCall(unix.PTRACE_INTERRUPT, tid, 0,
 func listen(tid int) error { return ptraceCall(unix.PTRACE_LISTEN, tid, 0, 0) }
 
 func resume(tid int, sig unix.Signal) error { return unix.PtraceCont(tid, int(sig)) }
-
-func step(tid int) error { return unix.PtraceSingleStep(tid) }
 
 func detach(tid int, sig unix.Signal) error {
 	return ptraceCall(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
