@@ -508,12 +508,14 @@ func (p *tracee) entryPoint() (uint64, bool) {
 	return 0, false
 }
 
-// lookAgain looks for libraries that were loaded since, and for ones that were unloaded and loaded again.
-func (p *tracee) lookAgain(ticks int) {
-	text := readText(fmt.Sprintf("/proc/%d/maps", p.pid))
-	if text == p.mapsText || p.entry != nil || text == "" {
+// lookAgain looks for libraries that were loaded since, and for ones that were unloaded and loaded again, whose code is not
+// armed any more.
+func (p *tracee) lookAgain() {
+	if p.entry != nil {
 		return
 	}
+	text := readText(fmt.Sprintf("/proc/%d/maps", p.pid))
+	changed := text != p.mapsText
 	p.mapsText = text
 	for key, s := range p.modules {
 		if s == nil {
@@ -522,11 +524,13 @@ func (p *tracee) lookAgain(ticks int) {
 		current := make([]byte, len(s.new))
 		if p.read(s.at, current) == nil && bytes.Equal(current, s.old) {
 			p.forget(key)
+			changed = true
 		}
 	}
-	found, err := p.look()
-	if err != nil || len(found) == 0 {
+	if !changed || text == "" {
 		return
 	}
-	p.t.attachSites(p, found)
+	if found, err := p.look(); err == nil && len(found) > 0 {
+		p.t.attachSites(p, found)
+	}
 }

@@ -27,6 +27,7 @@ type tracer struct {
 	processes map[int]*tracee
 	owners    map[int]*tracee // by thread
 	early     map[int]change  // first stops of threads of which no event has told yet
+	waiting   map[int]bool    // those of early that were there at the last tick
 	list      atomic.Pointer[[]*Site]
 	jumps     bool
 	child     int  // the program that was started, 0 for none
@@ -259,7 +260,6 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 	if t.For > 0 {
 		end = time.After(t.For)
 	}
-	requests, ticks := t.Signalled, 0
 	for len(t.processes) > 0 || t.child != 0 && !t.ended {
 		for {
 			c, ok := wait(-1, false)
@@ -274,15 +274,15 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 		select {
 		case <-changes:
 		case <-ticker.C:
-			ticks++
+			t.releaseEarly()
 			for _, p := range slices.Collect(maps.Values(t.processes)) {
-				p.lookAgain(ticks)
+				p.lookAgain()
 			}
 		case <-end:
 			return
 		case <-t.finished:
 			return
-		case r := <-requests:
+		case r := <-t.Signalled:
 			if r.Signal != 0 && t.child != 0 && !t.ended {
 				unix.Kill(t.child, unix.Signal(r.Signal))
 			}
@@ -290,6 +290,21 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 				return
 			}
 		}
+	}
+}
+
+// releaseEarly lets processes go that were stopped for the tracer two ticks ago, and whose parents have ended before they told of
+// them.
+func (t *tracer) releaseEarly() {
+	for tid := range t.early {
+		if t.waiting[tid] {
+			detach(tid, 0)
+			delete(t.early, tid)
+		}
+	}
+	t.waiting = map[int]bool{}
+	for tid := range t.early {
+		t.waiting[tid] = true
 	}
 }
 

@@ -1,0 +1,326 @@
+package trace
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// busy compiles the busy program, and runs it untraced.
+func busy(t *testing.T, threads, rounds int) (program []string, want string) {
+	t.Helper()
+	needPtrace(t)
+	program = []string{compile(t, gcc(), "testdata/busy.c"), strconv.Itoa(threads), strconv.Itoa(rounds)}
+	cmd := exec.Command(program[0], program[1:]...)
+	out, err := cmd.Output()
+	exitedWith(t, err, 7)
+	return program, string(out)
+}
+
+func exitedWith(t *testing.T, err error, status int) {
+	t.Helper()
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(err, &exit) || exit.ExitCode() != status {
+		t.Fatalf("got %v, want status %d", err, status)
+	}
+}
+
+var countLine = regexp.MustCompile(`(?m)^ +(\d+) (\S+)$`)
+
+// counts reads what -c has printed.
+func counts(text string) map[string]int {
+	all := map[string]int{}
+	for _, match := range countLine.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(match[1])
+		parts := strings.Split(match[2], ":")
+		all[parts[len(parts)-1]] = n
+	}
+	return all
+}
+
+// 16 threads with signals on small stacks, children and spawned programs: the results are those of the program alone, its
+// exit status is passed on, and each hit is counted, of children if they are followed.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	program, want := busy(t, 16, 1500)
+	for _, flags := range [][]string{{"-c"}, {"-c", "-f"}, {"-c", "--breakpoints"}, {"-c", "-f", "--breakpoints"}, {"-c", "--filter", "arg0 != 1"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			args := append(append([]string{"trace"}, flags...), append([]string{"--"}, program...)...)
+			out, messages, err := tools.Command{}.Apart(converter, args...)
+			exitedWith(t, err, 7)
+			expect.Contains(t, out, want)
+			got := counts(out)
+			children := 0
+			if slices.Contains(flags, "-f") {
+				children = 3 * 100
+			}
+			if slices.Contains(flags, "--filter") {
+				if got["mix"] != 16*1500 || got["guarded"] != 16*1499 {
+					t.Errorf("got %v", got)
+				}
+				return
+			}
+			var signals int
+			_, err = fmt.Sscanf(messages, "signals %d", &signals)
+			expect.OK(t, err, "%s", messages)
+			expect.Equal(t, map[string]int{"mix": 16*1500 + children, "guarded": 16 * 1500, "signal": signals}, got)
+		})
+	}
+}
+
+// code returns the executable bytes of a program's file, and those that a process has of it.
+func code(t *testing.T, path string, pid int) (file, memory []byte) {
+	t.Helper()
+	o := expect.Value(elf.Open(path))(t)
+	defer o.Close()
+	maps := string(disk.Read(t, fmt.Sprintf("/proc/%d/maps", pid)))
+	for line := range strings.Lines(maps) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[5] != path || !strings.Contains(fields[1], "x") {
+			continue
+		}
+		var start, end, offset uint64
+		fmt.Sscanf(fields[0], "%x-%x", &start, &end)
+		fmt.Sscanf(fields[2], "%x", &offset)
+		f := expect.Value(os.Open(fmt.Sprintf("/proc/%d/mem", pid)))(t)
+		defer f.Close()
+		piece := make([]byte, end-start)
+		expect.Value(f.ReadAt(piece, int64(start)))(t)
+		memory = append(memory, piece...)
+		whole := disk.Read(t, path)
+		piece = make([]byte, end-start)
+		copy(piece, whole[offset:])
+		file = append(file, piece...)
+	}
+	if len(file) == 0 {
+		t.Fatalf("no code of %s in\n%s", path, maps)
+	}
+	return file, memory
+}
+
+// start starts the busy program for many rounds. The function that it returns waits for the end, and compares the result.
+func start(t *testing.T) (pid int, path string, end func()) {
+	t.Helper()
+	program, want := busy(t, 4, 1500000)
+	cmd := exec.Command(program[0], program[1:]...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	expect.OK(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return cmd.Process.Pid, program[0], func() {
+		t.Helper()
+		exitedWith(t, cmd.Wait(), 7)
+		expect.Equal(t, want, out.String())
+	}
+}
+
+// A tracer comes and goes many times while threads run. Each time the code is armed, and byte for byte what it was afterwards.
+func TestAttachAndDetach(t *testing.T) {
+	t.Parallel()
+	pid, path, end := start(t)
+	hits := 0
+	for i := range tools.Cases(t, 25) {
+		args := []string{"trace", "-c", "--for", "5ms", "-p", strconv.Itoa(pid)}
+		if i%5 == 4 {
+			args[1] = "--filter=arg0 == 0"
+		}
+		out, messages, err := tools.Command{}.Apart(converter, args...)
+		if err != nil {
+			if syscall.Kill(pid, 0) == nil && i == 0 {
+				t.Fatal(messages)
+			}
+			break // the program has ended
+		}
+		hits += counts(out)["mix"]
+		if file, memory := code(t, path, pid); !bytes.Equal(file, memory) {
+			t.Fatal("the code is not what it was")
+		}
+	}
+	if hits == 0 {
+		t.Error("nothing was seen")
+	}
+	end()
+}
+
+// Tracers are killed at any time. The program computes what it computes, and the next tracer puts its code back.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	pid, path, end := start(t)
+	for i := range tools.Cases(t, 30) {
+		cmd := exec.Command(converter, "trace", "-p", strconv.Itoa(pid))
+		if i%2 > 0 {
+			cmd.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1") // the tracer itself, and not the process that keeps it
+			read, write, err := os.Pipe()
+			expect.OK(t, err)
+			cmd.ExtraFiles = []*os.File{read}
+			defer write.Close()
+		}
+		expect.OK(t, cmd.Start())
+		time.Sleep(time.Duration(10+i*7%50) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for { // the tracer of a keeper that was killed may still be at work
+		_, messages, err := tools.Command{}.Apart(converter, "trace", "-c", "--for", "5ms", "-p", strconv.Itoa(pid), "signal")
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(messages)
+		}
+	}
+	if file, memory := code(t, path, pid); !bytes.Equal(file, memory) {
+		t.Error("the code is not what it was")
+	}
+	end()
+}
+
+// System calls that wait are not disturbed by a tracer that comes and goes.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/waits.c")
+	cmd := exec.Command(program)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	expect.OK(t, cmd.Start())
+	time.Sleep(100 * time.Millisecond)
+	seen := ""
+	for range 8 {
+		lines, _, err := tools.Command{}.Apart(converter, "trace", "--for", "300ms", "-p", strconv.Itoa(cmd.Process.Pid))
+		if err != nil {
+			break
+		}
+		seen += lines
+	}
+	expect.OK(t, cmd.Wait())
+	expect.Equal(t, "done\n", out.String())
+	for _, text := range []string{`"nanosleep"`, `"read"`, `"poll"`} {
+		if !strings.Contains(seen, text) {
+			t.Logf("not seen: %s", text) // it fell between two runs
+		}
+	}
+}
+
+// A library that is loaded, unloaded and loaded again is traced each time.
+func TestLibraries(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	library := compile(t, gcc(), "testdata/plugin.c", "-shared", "-fPIC")
+	program := compile(t, gcc(), "testdata/loads.c", "-ldl")
+	got := trace(t, "--", program, library)
+	expect.OK(t, got.err, "%s", got.messages)
+	seen := map[string]int{}
+	for _, line := range got.lines {
+		seen[withoutFunction(line)]++
+	}
+	for i := range 3 {
+		if n := seen[fmt.Sprintf("plugin:called(%d)", i)]; n < 50 { // the first calls come before the tracer has looked
+			t.Errorf("round %d: %d calls seen of 100", i, n)
+		}
+		expect.Equal(t, 1, seen[fmt.Sprintf("loads:unloaded(%d)", i)], "unloaded %d", i)
+	}
+}
+
+// The end of a program is its own: its status, and signals.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	for _, c := range []struct {
+		script string
+		status int
+		signal syscall.Signal
+	}{{"exit 0", 0, 0}, {"exit 42", 42, 0}, {"kill -TERM $$", -1, syscall.SIGTERM}, {"kill -KILL $$", -1, syscall.SIGKILL}, {"kill -TRAP $$", -1, syscall.SIGTRAP}} {
+		cmd := exec.Command(converter, "trace", "-c", "--", "sh", "-c", c.script)
+		cmd.Run()
+		status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if cmd.ProcessState.ExitCode() != c.status || c.signal != 0 && status.Signal() != c.signal {
+			t.Errorf("%s: got %v", c.script, cmd.ProcessState)
+		}
+	}
+}
+
+// A process that is stopped by job control stays stopped while a tracer comes and goes.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	pid, path, end := start(t)
+	expect.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
+	state := func() string {
+		text := string(disk.Read(t, fmt.Sprintf("/proc/%d/stat", pid)))
+		return text[strings.LastIndex(text, ")")+2:][:1]
+	}
+	expect.Soon(t, func() bool { return state() == "T" })
+	out := tools.Output(t, converter, "trace", "-c", "--for", "50ms", "-p", strconv.Itoa(pid))
+	expect.Equal(t, 0, counts(out)["mix"])
+	expect.Equal(t, "T", state())
+	if file, memory := code(t, path, pid); !bytes.Equal(file, memory) {
+		t.Error("the code is not what it was")
+	}
+	expect.OK(t, syscall.Kill(pid, syscall.SIGCONT))
+	end()
+}
+
+// What another tracer has armed is left alone, and said.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	tools.Need(t, "gdb")
+	pid, _, end := start(t)
+	gdb := exec.Command("gdb", "-q", "-nx", "-batch", "-p", strconv.Itoa(pid), "-ex", "shell sleep 2", "-ex", "detach")
+	expect.OK(t, gdb.Start())
+	traced := func() bool {
+		return !strings.Contains(string(disk.Read(t, fmt.Sprintf("/proc/%d/status", pid))), "TracerPid:\t0")
+	}
+	expect.Soon(t, traced)
+	_, messages, err := tools.Command{}.Apart(converter, "trace", "-p", strconv.Itoa(pid))
+	exitedWith(t, err, 1)
+	expect.Contains(t, messages, "(gdb) traces it already: end that first")
+	gdb.Wait()
+	// A breakpoint of somebody else at a site.
+	file := expect.Value(os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0))(t)
+	defer file.Close()
+	listed := tools.Output(t, converter, "list", "-v", "-p", strconv.Itoa(pid), "busy:::signal")
+	match := regexp.MustCompile(`site +0x([0-9a-f]+)`).FindStringSubmatch(listed)
+	address := int64(expect.Value(strconv.ParseUint(match[1], 16, 64))(t))
+	expect.OK(t, syscall.Kill(pid, syscall.SIGSTOP)) // so that nobody meets it
+	expect.Value(file.WriteAt([]byte{0xcc}, address))(t)
+	_, messages, _ = tools.Command{}.Apart(converter, "trace", "-c", "--for", "20ms", "-p", strconv.Itoa(pid))
+	expect.Contains(t, messages, "busy:busy:handler:signal at handler+")
+	expect.Contains(t, messages, "is left alone: it holds cc")
+	var now [1]byte
+	expect.Value(file.ReadAt(now[:], address))(t)
+	expect.Equal(t, byte(0xcc), now[0])
+	expect.Value(file.WriteAt([]byte{0x90}, address))(t)
+	expect.OK(t, syscall.Kill(pid, syscall.SIGCONT))
+	end()
+}
+
+// The trace of a program that starts others and becomes another.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/orders.c")
+	got := trace(t, "-f", "--", "sh", "-c", fmt.Sprintf("%[1]s a; %[1]s b & wait; exec %[1]s c", program))
+	expect.OK(t, got.err, "%s", got.messages)
+	expect.Equal(t, []string{`shop:orders:main:placed(1, "a")`, `shop:orders:main:placed(1, "b")`, `shop:orders:main:placed(1, "c")`}, got.lines)
+	if got.threads[0] == got.threads[1] {
+		t.Errorf("got threads %v", got.threads)
+	}
+	expect.Equal(t, 0, len(trace(t, "--", "sh", "-c", filepath.Base(program)+"; "+program+" a").lines))
+}

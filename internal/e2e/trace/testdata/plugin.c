@@ -1,0 +1,6 @@
+#include <sdt.h>
+
+void plugin(int n)
+{
+	DTRACE_PROBE1(plugin___called, int, n);
+}
