@@ -93,14 +93,16 @@ type Jumper interface {
 	// Jump returns the jump from one address to another, nil if that is too far. It is as long as
 	// JumpSite.Fixed.
 	Jump(from, to uint64) []byte
-	// FarJump returns a jump to any address.
+	// Reach is how far, in bytes, trampolines may be from their sites.
+	Reach() uint64
+	// FarJump returns a jump to any address, nil if the machine has none.
 	FarJump(to uint64) []byte
 	// Trampoline returns the code that an armed site jumps to.
 	Trampoline(t *Trampoline) []byte
 	// SystemCall says how a stopped thread makes a system call.
 	SystemCall() *SystemCall
 	// CallStub returns code for an address that makes a system call, and then gives the thread the registers of a ThreadState at
-	// another address.
+	// another address. It is nil if the machine has no such code.
 	CallStub(at, registers uint64) []byte
 }
 

@@ -168,6 +168,9 @@ func (machine) Jump(from, to uint64) []byte {
 	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(distance)) // jmp to
 }
 
+// Reach implements arch.Jumper.
+func (machine) Reach() uint64 { return 1 << 30 }
+
 // FarJump implements arch.Jumper.
 func (machine) FarJump(to uint64) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{0xff, 0x25, 0, 0, 0, 0}, to) // jmp *0(%rip)

@@ -78,6 +78,7 @@ func (o order) traits() arch.Traits {
 			Rename:    withName, // clang writes r11 and r12; Linux's uprobes know fp and ip alone
 			Unread:    unread,
 		},
+		Threads:      threads,
 		CharUnsigned: true,
 		Breakpoints: [][]byte{
 			o.a32(0xe7f001f0),   // udf, of gdb
@@ -174,4 +175,10 @@ func (Machine) RelocName(typ uint32) string {
 		return names[typ]
 	}
 	return elf.R_ARM(typ).String()
+}
+
+// threads is the layout of struct pt_regs, as programs of 32 bits have it.
+var threads = arch.ThreadState{
+	Size: 72, PC: 60, SP: 52, Link: 56,
+	Registers: arch.NumberedRegisters(map[string]int{"sl": 40, "fp": 44, "ip": 48, "sp": 52, "lr": 56, "pc": 60}, "r", 16, 0, 4),
 }

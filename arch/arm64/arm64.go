@@ -45,6 +45,7 @@ var traits = arch.Traits{
 		Unread:    arch.UnreadUnless("gdb", `#?-?\d+|[xw]\d+|w?sp|\[\w+(?:, #?-?\d+)?\]`),
 	},
 	DOF:          traitsDOF,
+	Threads:      threads,
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb

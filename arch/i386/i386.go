@@ -62,6 +62,7 @@ var traits = arch.Traits{
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
 	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread(`e?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]`, "e")},
+	Threads:     threads,
 	Breakpoints: [][]byte{{0xcc}},                                                       // int3
 	Tests:       []arch.TestCode{{False: []byte{0x31, 0xc0}, True: []byte{0xb0, 0x01}}}, // xor %eax,%eax; mov $1,%al
 	Nops:        [][]byte{{0x90}},                                                       // nop
@@ -70,3 +71,12 @@ var traits = arch.Traits{
 func (machine) Traits() *arch.Traits { return &traits }
 
 func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
+
+// threads is the layout of user_regs_struct.
+var threads = arch.ThreadState{
+	Size: 68, PC: 48, SP: 60, Trap: 1,
+	Registers: map[string]int{
+		"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,
+		"edi": 16, "di": 16, "ebp": 20, "bp": 20, "eax": 24, "ax": 24, "al": 24, "esp": 60, "sp": 60,
+	},
+}

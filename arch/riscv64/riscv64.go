@@ -9,6 +9,7 @@ package riscv64
 
 import (
 	"debug/elf"
+	"strings"
 
 	"sdtconvert/arch"
 )
@@ -45,6 +46,7 @@ var traits = arch.Traits{
 		Stack:     &arch.Stack{Operand: "%d(sp)"},
 		Unread:    arch.UnreadUnless("gdb", `-?\d+|(?:(?:-?\d+)?\()?(?:zero|ra|[fgst]p|[ast]\d+)\)?`),
 	},
+	Threads:      threads,
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x02, 0x90},             // c.ebreak
@@ -76,4 +78,16 @@ var dataRelocs = []arch.DataReloc{
 	elf.R_RISCV_SUB16: {Size: 2, Op: arch.Sub},
 	elf.R_RISCV_SUB32: {Size: 4, Op: arch.Sub},
 	elf.R_RISCV_SUB64: {Size: 8, Op: arch.Sub},
+}
+
+// threads is the layout of struct user_regs_struct: the program counter in the place of x0.
+var threads = arch.ThreadState{Size: 256, PC: 0, SP: 16, Link: 8, Registers: threadRegisters()}
+
+func threadRegisters() map[string]int {
+	names := map[string]int{}
+	for i, name := range strings.Fields("pc ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6") {
+		names[name] = 8 * i
+	}
+	names["fp"] = names["s0"]
+	return names
 }

@@ -54,6 +54,10 @@ var traits = arch.Traits{
 		Stack:  &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160},
 		Unread: arch.UnreadUnless("gdb", `-?\d+|%r\d+|(?:-?\d+)?\(%r\d+\)`),
 	},
+	Threads: arch.ThreadState{ // s390_regs
+		Size: 216, PC: 8, SP: 16 + 15*8, Link: 16 + 14*8, Trap: 2,
+		Registers: arch.NumberedRegisters(nil, "r", 16, 16, 8),
+	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x01}, // of gdb

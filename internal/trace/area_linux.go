@@ -26,7 +26,6 @@ const (
 	areaMagic  = "sdtconvert trace"
 	areaSize   = 1 << 20
 	areaHeader = 16 << 10
-	areaReach  = 1 << 30
 
 	// Offsets in the header.
 	threadIDAt = 20
@@ -68,7 +67,7 @@ func (p *tracee) newArea(near uint64) (*area, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := space.near(near, areaSize, areaReach)
+	start := space.near(near, areaSize, p.jumper.Reach())
 	if start == 0 {
 		return nil, fmt.Errorf("no room for %d KiB near %#x", areaSize>>10, near)
 	}
@@ -123,7 +122,7 @@ func (p *tracee) space() (*addressSpace, error) {
 func (p *tracee) areaNear(address uint64) (*area, error) {
 	for _, a := range p.areas {
 		distance := max(a.start+areaSize, address) - min(a.start, address)
-		if distance < areaReach+areaSize && max(a.used, a.cursor)+maxTrampoline < areaSize {
+		if distance <= p.jumper.Reach()+areaSize && max(a.used, a.cursor)+maxTrampoline < areaSize {
 			return a, nil
 		}
 	}

@@ -279,19 +279,34 @@ func (p *tracee) counter(site uint32) (uint64, error) {
 
 // armByTrap arms a site by a breakpoint.
 func (p *tracee) armByTrap(s *Site, current []byte) error {
-	trap := p.machine.Traits().Breakpoints[0]
+	code, ok := breakpoint(p.machine.Traits(), s)
+	if !ok {
+		return errors.New("its form takes a breakpoint of another instruction set")
+	}
 	if len(s.form.Code) > 0 && s.form.Form != arch.Call && s.form.Form != arch.Nop && !p.endsInReturn(s, current) {
 		return errors.New("the jump there is one that the tracer cannot make for the program")
 	}
-	if len(current) < len(trap) {
+	if len(current) < len(code) {
 		return errors.New("its code ends there")
 	}
 	s.traps = true
-	if err := p.change(s, s.address, current[:len(trap)], trap); err != nil {
+	if err := p.change(s, s.address, current[:len(code)], code); err != nil {
 		return err
 	}
 	p.traps[s.address] = p.armed[len(p.armed)-1]
 	return nil
+}
+
+// breakpoint returns what arms a site. A machine with several instruction sets has a breakpoint for each of its NOPs.
+func breakpoint(traits *arch.Traits, s *Site) (code []byte, ok bool) {
+	if traits.Mode == 0 {
+		return traits.Breakpoints[0], true
+	}
+	i := slices.IndexFunc(traits.Nops, func(nop []byte) bool { return bytes.Equal(nop, s.form.Code) })
+	if i < 0 || len(traits.Breakpoints[i&^1]) != len(s.form.Code) {
+		return nil, false
+	}
+	return traits.Breakpoints[i&^1], true // an old NOP of each set follows the new one
 }
 
 // endsInReturn reports whether the recorded instruction of a tail call is a return, or a NOP before one.

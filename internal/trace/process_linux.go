@@ -275,7 +275,7 @@ func (p *tracee) call(number uint64, args ...uint64) (uint64, error) {
 				put(at, args[i])
 			}
 		}
-		if len(p.areas) > 0 { // the thread restores its registers itself if the tracer does not
+		if len(p.areas) > 0 && p.jumper.CallStub(0, 0) != nil { // the thread restores its registers itself if the tracer does not
 			c.instruction = p.areas[0].start + stubAt
 			if err := p.write(p.areas[0].start+blockAt, c.saved); err != nil {
 				return 0, err

@@ -1,0 +1,279 @@
+package arm64
+
+// The code by which a tracer records hits of a program that runs on. It changes no register and no flag of the program. AAPCS64
+// leaves the memory below the stack pointer to whoever comes first, so there is no red zone.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"math/bits"
+
+	"sdtconvert/arch"
+)
+
+// threads is the layout of struct user_pt_regs.
+var threads = arch.ThreadState{
+	Size: 34 * 8, PC: 32 * 8, SP: stackPointer * 8, Link: 30 * 8,
+	Registers: arch.NumberedRegisters(arch.NumberedRegisters(map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}, "x", 31, 0, 8), "w", 31, 0, 8),
+}
+
+const (
+	stackPointer = 31
+	saved        = 10 // x0 to x9 are saved
+	frame        = 96
+	flags        = 80 // offset in the frame
+)
+
+// SystemCall implements arch.Jumper. The kernel has a call begin again before the thread stops.
+func (Machine) SystemCall() *arch.SystemCall {
+	return &arch.SystemCall{
+		Code:   []byte{0x01, 0x00, 0x00, 0xd4}, // svc #0
+		Number: 8 * 8, Arguments: [6]int{0, 8, 16, 24, 32, 40}, Result: 0, NoRestart: -1,
+		Mmap: 222, MemfdCreate: 279, Close: 57, RestartSyscall: 128,
+	}
+}
+
+// CallStub implements arch.Jumper: there is none, as no branch leaves all registers alone and goes anywhere.
+func (Machine) CallStub(at, registers uint64) []byte { return nil }
+
+// Reach implements arch.Jumper.
+func (Machine) Reach() uint64 { return 120 << 20 }
+
+// JumpSite implements arch.Jumper: a NOP or a return, of one word.
+func (Machine) JumpSite(form arch.Site, code []byte) (arch.JumpSite, bool) {
+	s := arch.JumpSite{Fixed: make([]bool, insnLen)}
+	switch {
+	case bytes.HasPrefix(code, traits.Nops[0]):
+		s.Resume = insnLen
+	case form.Form == arch.Tail && bytes.HasPrefix(code, []byte{0xc0, 0x03, 0x5f, 0xd6}): // ret
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// Targets implements arch.Jumper. No site has fixed bytes.
+func (Machine) Targets(uint64, []byte, arch.JumpSite) iter.Seq[uint64] {
+	return func(func(uint64) bool) {}
+}
+
+// Jump implements arch.Jumper.
+func (Machine) Jump(from, to uint64) []byte {
+	distance := int64(to - from)
+	if distance < -1<<27 || distance >= 1<<27 {
+		return nil
+	}
+	return binary.LittleEndian.AppendUint32(nil, 0x14000000|uint32(distance>>2)&0x3ffffff) // b to
+}
+
+// FarJump implements arch.Jumper: there is none without a register.
+func (Machine) FarJump(uint64) []byte { return nil }
+
+// assembly is code that is being written.
+type assembly struct {
+	*arch.Trampoline
+	code []byte
+}
+
+// add adds an instruction whose fields are added up.
+func (a *assembly) add(fields ...uint32) {
+	insn := uint32(0)
+	for _, field := range fields {
+		insn |= field
+	}
+	a.code = binary.LittleEndian.AppendUint32(a.code, insn)
+}
+
+// Fields of instructions.
+func rn(register uint32) uint32 { return register << 5 }
+func rm(register uint32) uint32 { return register << 16 }
+
+// constant loads a number into a register.
+func (a *assembly) constant(register uint32, value uint64) {
+	a.add(0xd2800000, register, uint32(value&0xffff)<<5) // movz register, #value
+	for shift := uint32(1); shift < 4; shift++ {
+		if part := uint32(value >> (16 * shift) & 0xffff); part != 0 {
+			a.add(0xf2800000, shift<<21, part<<5, register) // movk register, #part, lsl #16*shift
+		}
+	}
+}
+
+// forward adds a branch that land completes.
+func (a *assembly) forward(insn uint32) int {
+	a.add(insn)
+	return len(a.code) - insnLen
+}
+
+// land makes a conditional branch go to what is added next.
+func (a *assembly) land(at int) {
+	insn := binary.LittleEndian.Uint32(a.code[at:])
+	binary.LittleEndian.PutUint32(a.code[at:], insn|uint32((len(a.code)-at)>>2)<<5)
+}
+
+// back adds a conditional branch to an offset of the code.
+func (a *assembly) back(to int, insn uint32) {
+	a.add(insn, uint32((to-len(a.code))>>2)&0x7ffff<<5)
+}
+
+// save saves registers and flags.
+func (a *assembly) save() {
+	a.add(0xa9800000, uint32(-frame/8&0x7f)<<15, 1<<10, rn(stackPointer)) // stp x0, x1, [sp, #-frame]!
+	for r := uint32(2); r < saved; r += 2 {
+		a.add(0xa9000000, r<<15, (r+1)<<10, rn(stackPointer), r) // stp r, r+1, [sp, #8*r]
+	}
+	a.add(0xd53b4209)                                   // mrs x9, nzcv
+	a.add(0xf9000000, flags/8<<10, rn(stackPointer), 9) // str x9, [sp, #flags]
+}
+
+// restore undoes save, and leaves.
+func (a *assembly) restore() {
+	a.add(0xf9400000, flags/8<<10, rn(stackPointer), 9) // ldr x9, [sp, #flags]
+	a.add(0xd51b4209)                                   // msr nzcv, x9
+	for r := uint32(2); r < saved; r += 2 {
+		a.add(0xa9400000, r<<15, (r+1)<<10, rn(stackPointer), r) // ldp r, r+1, [sp, #8*r]
+	}
+	a.add(0xa8c00000, frame/8<<15, 1<<10, rn(stackPointer)) // ldp x0, x1, [sp], #frame
+	if a.Resume == 0 {
+		a.add(0xd65f03c0) // ret
+		return
+	}
+	a.code = append(a.code, (Machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume)...)
+}
+
+// ring loads the number of a ring into x0: any will do, and threads have thread pointers of their own.
+func (a *assembly) ring() {
+	if a.Ring.Count == 1 {
+		a.constant(0, 0)
+		return
+	}
+	a.add(0xd53bd040) // mrs x0, tpidr_el0
+	last := uint32(12 + bits.Len32(a.Ring.Count-1) - 1)
+	a.add(0xd3400000, 12<<16, last<<10) // ubfx x0, x0, #12, #bits
+}
+
+// increment counts up what x0 points to.
+func (a *assembly) increment() {
+	again := len(a.code)
+	a.add(0xc85f7c00, rn(0), 1)        // ldxr x1, [x0]
+	a.add(0x91000000, 1<<10, rn(1), 1) // add x1, x1, #1
+	a.add(0xc8007c00, rm(2), rn(0), 1) // stxr w2, x1, [x0]
+	a.back(again, 0x35000002)          // cbnz w2, again
+}
+
+// Trampoline implements arch.Jumper.
+func (Machine) Trampoline(t *arch.Trampoline) []byte {
+	a := &assembly{Trampoline: t}
+	a.save()
+	a.ring()
+	if t.Counters != 0 {
+		a.constant(1, t.Counters)
+		a.add(0x8b000000, rm(0), 6<<10, rn(1)) // add x0, x1, x0, lsl #6
+		a.increment()
+		a.restore()
+		return a.code
+	}
+	full := a.reserve()
+	for i := range t.Arguments {
+		a.argument(&t.Arguments[i])
+	}
+	a.add(0xd3607c00, rn(9), 9) // lsl x9, x9, #32
+	a.constant(0, uint64(t.Site))
+	a.add(0xaa000000, rm(0), rn(9), 9) // orr x9, x9, x0
+	a.add(0xc89ffc00, rn(7), 9)        // stlr x9, [x7]: the event is whole
+	a.restore()
+	a.land(full)
+	a.constant(0, t.Dropped)
+	a.increment()
+	a.restore()
+	return a.code
+}
+
+// reserve takes the next event of the ring: x7 is its address, and x9 its position. It writes the time and the thread, and returns
+// the branch for a ring that is full.
+func (a *assembly) reserve() (full int) {
+	a.constant(1, uint64(a.Ring.Stride))
+	a.constant(2, a.Ring.Address)
+	a.add(0x9b000000, rm(1), 2<<10, rn(0), 2) // madd x2, x0, x1, x2
+	a.constant(5, uint64(a.Ring.Slots))
+	again := len(a.code)
+	a.add(0xc85f7c00, rn(2), 9)        // ldxr x9, [x2]
+	a.add(0xf9400000, 1<<10, rn(2), 4) // ldr x4, [x2, #8]
+	a.add(0xcb000000, rm(4), rn(9), 4) // sub x4, x9, x4
+	a.add(0xeb00001f, rm(5), rn(4))    // cmp x4, x5
+	full = a.forward(0x54000002)       // b.hs full
+	a.add(0x91000000, 1<<10, rn(9), 4) // add x4, x9, #1
+	a.add(0xc8007c00, rm(6), rn(2), 4) // stxr w6, x4, [x2]
+	a.back(again, 0x35000006)          // cbnz w6, again
+	a.add(0xd1000000, 1<<10, rn(5), 5) // sub x5, x5, #1
+	a.add(0x8a000000, rm(5), rn(9), 4) // and x4, x9, x5
+	a.constant(6, uint64(a.Ring.Size))
+	a.add(0x91000000, arch.RingHeader<<10, rn(2), 7)  // add x7, x2, #64
+	a.add(0x9b000000, rm(6), 7<<10, rn(4), 7)         // madd x7, x4, x6, x7
+	a.add(0xd53be044)                                 // mrs x4, cntvct_el0
+	a.add(0xf9000000, arch.EventTime/8<<10, rn(7), 4) // str x4, [x7, #8]
+	a.constant(0, 0)
+	if !a.NoCalls {
+		a.constant(8, 178) // gettid
+		a.add(0xd4000001)  // svc #0
+	}
+	a.add(0xb9000000, arch.EventThread/4<<10, rn(7)) // str w0, [x7, #16]
+	return full
+}
+
+// argument writes an argument, and copies what is to be copied.
+func (a *assembly) argument(arg *arch.TracedArgument) {
+	switch arg.Kind {
+	case arch.Constant:
+		a.constant(0, arg.Value)
+	case arch.InRegister:
+		a.load(arg.Base)
+	default:
+		a.constant(1, arg.Value)
+		if arg.Base >= 0 {
+			a.load(arg.Base)
+		} else {
+			a.constant(0, 0)
+		}
+		a.add(0x8b000000, rm(1), rn(0)) // add x0, x0, x1
+		if arg.Base < 0 || arg.Base == threads.SP {
+			a.add(0x39400000 | uint32(bits.TrailingZeros(uint(arg.Size)))<<30) // ldr of the size x0, [x0]
+		}
+	}
+	a.add(0xf9000000, arg.At/8<<10, rn(7)) // str x0, [x7, #At]
+	if arg.Copy > 0 {
+		a.copy(arg)
+	}
+}
+
+// load loads into x0 what the program had in a register.
+func (a *assembly) load(offset int) {
+	switch r := uint32(offset / 8); {
+	case r < saved:
+		a.add(0xf9400000, r<<10, rn(stackPointer)) // ldr x0, [sp, #8*r]
+	case r == stackPointer:
+		a.add(0x91000000, frame<<10, rn(stackPointer)) // add x0, sp, #frame
+	default:
+		a.add(0xaa0003e0, rm(r)) // mov x0, r
+	}
+}
+
+// copy has the kernel copy what x0 points to, which need not be there.
+func (a *assembly) copy(arg *arch.TracedArgument) {
+	a.add(0xd1000000, 32<<10, rn(stackPointer), stackPointer) // sub sp, sp, #32
+	a.constant(6, uint64(arg.Copy))
+	a.add(0xa9000000, 2<<15, 6<<10, rn(stackPointer)) // stp x0, x6, [sp, #16]: iovec of the source
+	a.constant(1, uint64(arg.CopyAt+8))
+	a.add(0x8b000000, rm(1), rn(7), 1)               // add x1, x7, x1
+	a.add(0xa9000000, 6<<10, rn(stackPointer), 1)    // stp x1, x6, [sp]: iovec of the event
+	a.add(0xb9400000, arch.EventThread/4<<10, rn(7)) // ldr w0, [x7, #16]
+	a.add(0x91000000, rn(stackPointer), 1)           // mov x1, sp
+	a.constant(2, 1)
+	a.add(0x91000000, 16<<10, rn(stackPointer), 3) // add x3, sp, #16
+	a.constant(4, 1)
+	a.constant(5, 0)
+	a.constant(8, 270)                                        // process_vm_readv
+	a.add(0xd4000001)                                         // svc #0
+	a.add(0x91000000, 32<<10, rn(stackPointer), stackPointer) // add sp, sp, #32
+	a.add(0xf9000000, arg.CopyAt/8<<10, rn(7))                // str x0, [x7, #CopyAt]
+}
