@@ -10,7 +10,7 @@ import (
 
 // The operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
 var (
-	operandPattern  = regexp.MustCompile(`(-?\d+)f?@((?:[^\s@]|,\s+)+)`)
+	operandPattern  = regexp.MustCompile(`(-?\d+)f?@((?:,\s+|[^\s@])+)`)
 	constantPattern = regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`)
 	// An address, or with a $ in x86 the constant that it is.
 	symbolPattern = regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`)

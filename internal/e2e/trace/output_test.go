@@ -1,0 +1,156 @@
+package trace
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
+)
+
+func orders(t *testing.T) string {
+	t.Helper()
+	needPtrace(t)
+	return compile(t, gcc(), "testdata/orders.c")
+}
+
+// The example of README.md.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	got := trace(t, "--", program, "tea", "milk")
+	expect.OK(t, got.err)
+	expect.Equal(t, []string{`shop:orders:main:placed(1, "tea")`, `shop:orders:main:placed(2, "milk")`}, got.lines)
+	expect.Contains(t, got.messages, "sdtconvert: 2 hits, 0 dropped; 1 probe, 0 never fired; threads stood still ")
+	got = trace(t, "-n", "1", "--filter", `arg1 != "tea"`, "--", program, "tea", "milk", "soap")
+	expect.Equal(t, []string{`shop:orders:main:placed(2, "milk")`}, got.lines)
+	expect.Equal(t, 0, len(trace(t, "shop:::other", "--", program, "tea").lines))
+}
+
+func TestRequire(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	expect.OK(t, trace(t, "--require", "shop:::placed", "--", program, "tea").err)
+	got := trace(t, "--require", "shop:::placed", "--require", "shop:::paid", "--", program)
+	exitedWith(t, got.err, 1)
+	expect.Contains(t, got.messages, "the probe shop:::placed has not fired\n")
+	expect.Contains(t, got.messages, "the probe shop:::paid has not fired\n")
+}
+
+// babeltrace2 reads a trace in CTF.
+func TestCTF(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "babeltrace2")
+	program := orders(t)
+	directory := filepath.Join(t.TempDir(), "ctf")
+	tools.Must(t, converter, "trace", "-o", directory, "--", program, "tea", "milk \"and\" sugar")
+	out := tools.Output(t, "babeltrace2", "--no-delta", directory)
+	want := regexp.MustCompile(`^\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 1, arg1 = "tea" \}
+\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 2, arg1 = "milk \\"and\\" sugar" \}
+$`)
+	if !want.MatchString(out) {
+		t.Errorf("got\n%s", out)
+	}
+	tools.Refuses(t, "file exists", converter, "trace", "-o", directory, "--", program)
+}
+
+// A trace in JSON is as the Trace Event Format has it.
+func TestPerfetto(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	path := filepath.Join(t.TempDir(), "trace.json")
+	tools.Must(t, converter, "trace", "--perfetto", path, "--", program, "tea", "\x01\"")
+	var document struct {
+		TraceEvents []struct {
+			Name, Cat, Ph string
+			TS            float64
+			PID, TID      int
+			Args          map[string]string
+		}
+	}
+	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
+	expect.Equal(t, 2, len(document.TraceEvents))
+	first, second := document.TraceEvents[0], document.TraceEvents[1]
+	expect.Equal(t, [3]string{"shop:placed", "shop", "i"}, [3]string{first.Name, first.Cat, first.Ph})
+	expect.Equal(t, map[string]string{"arg0": "2", "arg1": "\x01\""}, second.Args)
+	if first.TID == 0 || first.TID != first.PID || second.TS < first.TS+10000 || second.TS > first.TS+1e6 { // usleep(10000)
+		t.Errorf("got %+v", document)
+	}
+	tools.Must(t, converter, "trace", "--perfetto", path, "--", program) // no event
+	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
+}
+
+func TestHistogramsOfPrograms(t *testing.T) {
+	t.Parallel()
+	program := append([]string{"--", orders(t)}, strings.Fields("a b c d e f g h i")...)
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--hist", "arg0"}, `\[4, 8\) +4 \|@{50}\|`},
+		{[]string{"--lhist", "arg0,0,9,3"}, `\[3, 6\) +3 \|@{50}\|`},
+		{[]string{"--between", "placed,placed"}, `(?s)nanoseconds.*\[8M, 16M\) +[4-8] \|@{50}\|`},
+	} {
+		out, messages, err := tools.Command{}.Apart(converter, append(append([]string{"trace"}, c.flags...), program...)...)
+		expect.OK(t, err, "%s", messages)
+		if !regexp.MustCompile(c.want).MatchString(out) {
+			t.Errorf("%s: got\n%s", c.flags, out)
+		}
+	}
+}
+
+// Programs of 32 bits are traced by breakpoints.
+func TestI386(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	for _, flags := range [][]string{{"-static"}, {"-static", "-DSDT_CALLS"}, {"-static", "-DSDT_CALLS", "-O0"}} {
+		program := compile(t, []string{"i686-linux-gnu-gcc"}, "testdata/orders.c", flags...)
+		got := trace(t, "--", program, "tea", "milk")
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, []string{`shop:orders32:main:placed(1, "tea")`, `shop:orders32:main:placed(2, "milk")`},
+			strings.Split(strings.ReplaceAll(strings.Join(got.lines, "\n"), ":orders:", ":orders32:"), "\n"))
+		expect.Contains(t, got.messages, "1 site armed by breakpoints")
+	}
+}
+
+// An is-enabled test without a semaphore is true while it is traced.
+func TestTests(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	source := write(t, "guarded.c", `#include <sdt.h>
+int main(int argc, char **argv)
+{
+	if (DTRACE_PROBE_ENABLED(app___hit))
+		DTRACE_PROBE1(app___hit, int, argc);
+	return DTRACE_PROBE_ENABLED(app___hit) ? 3 : 4;
+}
+`)
+	directory := t.TempDir()
+	object, program := filepath.Join(directory, "guarded.o"), filepath.Join(directory, "guarded")
+	tools.Must(t, "gcc", "-O2", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES", "-I"+include, "-c", "-o", object, source)
+	tools.Must(t, converter, "--no-stapsdt", object)
+	tools.Must(t, "gcc", "-o", program, object)
+	exitedWith(t, exec.Command(program).Run(), 4)
+	got := trace(t, "--", program, "x")
+	exitedWith(t, got.err, 3)
+	expect.Equal(t, []string{"app:guarded:main:hit(2)"}, got.lines)
+}
+
+// A pipe that nobody reads ends the trace, and not the program.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	out := filepath.Join(t.TempDir(), "done")
+	script := `"$0" trace -- sh -c '"$1" 1 2 3 4 5 6 7 8 >"$2" && echo done >>"$2"' sh "$1" "$2" | head -1 >/dev/null`
+	tools.Must(t, "sh", "-c", script, converter, program, out)
+	expect.Soon(t, func() bool {
+		text, _ := os.ReadFile(out)
+		return string(text) == "done\n"
+	})
+}
