@@ -85,7 +85,7 @@ func (a *assembly) add(fields ...uint32) {
 	a.code = binary.LittleEndian.AppendUint32(a.code, insn)
 }
 
-// Fields of instructions.
+// rn and rm are the fields of registers in instructions.
 func rn(register uint32) uint32 { return register << 5 }
 func rm(register uint32) uint32 { return register << 16 }
 

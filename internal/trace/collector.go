@@ -25,6 +25,7 @@ type collector struct {
 	hits     []uint64
 	dropped  []uint64
 	values   []uint64 // room for the values of events
+	scratch  Event
 	emitted  uint64
 	ended    bool
 
@@ -84,11 +85,10 @@ func (c *collector) drain(ring *collectedRing, last bool) int {
 			ring.damaged++
 			return
 		}
-		var e Event
 		site := all[number-1]
-		e.Values = c.room(len(site.Arguments))
-		site.decode(&e, data, ring.order)
-		c.add(e)
+		c.scratch.Values = c.room(len(site.Arguments))
+		site.decode(&c.scratch, data, ring.order)
+		c.add(&c.scratch)
 	})
 	return count
 }
@@ -104,12 +104,16 @@ func (c *collector) room(n int) []uint64 {
 }
 
 // add takes an event in.
-func (c *collector) add(e Event) {
+func (c *collector) add(e *Event) {
 	c.count(&c.hits, e.Number, 1)
-	if c.sink == nil || c.ended || !c.filter.matches(&e) {
+	if c.sink == nil || c.ended {
 		return
 	}
-	c.pending = append(c.pending, e)
+	if c.filter.matches(e) {
+		c.pending = append(c.pending, *e)
+	} else {
+		c.values = c.values[:len(c.values)-len(e.Values)]
+	}
 }
 
 // count counts for a site.
@@ -124,12 +128,17 @@ func (c *collector) count(counts *[]uint64, number uint32, n uint64) {
 func (c *collector) trapped(e Event) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.add(e)
+	values := e.Values
+	e.Values = append(c.room(len(values)), values...)
+	c.add(&e)
 }
 
 // emit hands over the events that are older than a time.
 func (c *collector) emit(before uint64) {
-	slices.SortStableFunc(c.pending, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	byTime := func(a, b Event) int { return cmp.Compare(a.Time, b.Time) }
+	if !slices.IsSortedFunc(c.pending, byTime) { // as those of one processor are
+		slices.SortStableFunc(c.pending, byTime)
+	}
 	n, _ := slices.BinarySearchFunc(c.pending, before, func(e Event, t uint64) int { return cmp.Compare(e.Time, t) })
 	for i := range c.pending[:n] {
 		if c.ended {

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"sdtconvert/internal/paths"
 )
 
 // CTFSink writes a trace in the Common Trace Format, version 1.8: a directory with one stream, whose metadata describes
@@ -35,7 +36,7 @@ func NewCTFSink(directory string) (*CTFSink, error) {
 	if err := os.Mkdir(directory, 0o777); err != nil {
 		return nil, err
 	}
-	stream, err := os.OpenFile(filepath.Join(directory, "stream"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	stream, err := os.OpenFile(paths.Join(directory, "stream"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (s *CTFSink) flush() {
 func (s *CTFSink) Close() error {
 	s.flush()
 	err := errors.Join(s.err, s.stream.Close())
-	return errors.Join(err, os.WriteFile(filepath.Join(s.directory, "metadata"), []byte(s.metadata()), 0o666))
+	return errors.Join(err, os.WriteFile(paths.Join(s.directory, "metadata"), []byte(s.metadata()), 0o666))
 }
 
 const ctfTypes = `/* CTF 1.8 */

@@ -85,7 +85,7 @@ func newRing(size uint32, processors int) arch.Ring {
 	return r
 }
 
-// length is the size of all rings, and of the counters of dropped hits behind them.
+// ringLength is the size of all rings, and of the counters of dropped hits behind them.
 func ringLength(r arch.Ring) uint64 { return uint64(r.Count)*uint64(r.Stride) + maxSites*wordBytes }
 
 // droppedAt returns the offset of a site's counter of dropped hits.

@@ -188,11 +188,13 @@ func (p *project) prints(t testing.TB, command, want string) {
 var (
 	hexadecimal = regexp.MustCompile(`0x[0-9a-f]+`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
+	eventStamp  = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} \d+ `)
 )
 
-// plain returns a text with one number in place of all that are hexadecimal, and a space in place
-// of several.
+// plain returns a text with one number in place of all that are hexadecimal, a space in place
+// of several, and no time and thread before events.
 func plain(text string) string {
+	text = eventStamp.ReplaceAllString(text, "")
 	return spaces.ReplaceAllString(hexadecimal.ReplaceAllString(text, "0x0"), " ")
 }
 
