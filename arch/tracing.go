@@ -16,6 +16,10 @@ type ThreadState struct {
 	// Link is the offset of the register that holds the return address of a function without a
 	// frame; 0 if a call pushes the return address.
 	Link int
+	// Pointer is the offset of the thread pointer, and IDs are the distances behind it at which C libraries that are known keep the
+	// thread's ID; 0 and none if trampolines do not look there.
+	Pointer int
+	IDs     []int
 	// Trap is how far behind a breakpoint a thread stops.
 	Trap uint64
 	// Registers are the offsets by the names that operands of notes have.

@@ -31,7 +31,11 @@ const (
 )
 
 // threads is the layout of user_regs_struct.
-var threads = arch.ThreadState{Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: threadRegisters()}
+var threads = arch.ThreadState{
+	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: threadRegisters(),
+	Pointer: 21 * word,          // fs_base
+	IDs:     []int{0x2d0, 0x30}, // of glibc and musl
+}
 
 func threadRegisters() map[string]int {
 	names := map[string]int{}

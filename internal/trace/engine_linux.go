@@ -136,8 +136,11 @@ func (t *tracer) attachProcess(pid int) error {
 
 // explainOpen explains why the memory of a process cannot be opened.
 func explainOpen(pid int, err error) error {
-	if errors.Is(err, os.ErrPermission) {
+	switch {
+	case errors.Is(err, os.ErrPermission):
 		return explainSeize(pid, unix.EPERM)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
+		return explainSeize(pid, unix.ESRCH)
 	}
 	return err
 }

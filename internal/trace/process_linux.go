@@ -368,11 +368,11 @@ func (p *tracee) endCalls() error {
 	return p.stopAgain(0)
 }
 
-// findThreadID looks for where the C library keeps the ID of each thread: all threads have to agree. It knows the
-// offsets of glibc and musl; another one has to fit two threads.
+// findThreadID looks for where the C library keeps the ID of each thread: all threads have to agree. A place that is not one of
+// a known library has to fit two threads.
 func (p *tracee) findThreadID() {
-	const fsBase, size = 21 * wordBytes, 0x800
-	if p.threadID >= 0 || p.machine.Traits().Name != "amd64" {
+	const size = 0x800
+	if p.threadID >= 0 || p.state.Pointer == 0 {
 		return
 	}
 	var blocks [][]byte
@@ -383,12 +383,12 @@ func (p *tracee) findThreadID() {
 			continue
 		}
 		block := make([]byte, size)
-		if p.read(p.state.Get(data, fsBase, p.word, p.order), block) != nil {
+		if p.read(p.state.Get(data, p.state.Pointer, p.word, p.order), block) != nil {
 			return
 		}
 		blocks, ids = append(blocks, block), append(ids, uint32(idInProcess(th.tid)))
 	}
-	candidates := []int{0x2d0, 0x30}
+	candidates := slices.Clone(p.state.IDs)
 	if len(blocks) > 1 {
 		for at := 0; at < size; at += 4 {
 			candidates = append(candidates, at)

@@ -78,7 +78,6 @@ const originalBytes = 16
 // finder finds the sites of a process that are wanted.
 type finder struct {
 	listing.Options
-	warn  func(error)
 	sites []*Site
 }
 

@@ -117,12 +117,19 @@ func code(t *testing.T, path string, pid int) (file, memory []byte) {
 func start(t *testing.T) (pid int, path string, end func()) {
 	t.Helper()
 	program, want := busy(t, 4, 1500000)
+	pid, end = again(t, program, want)
+	return pid, program[0], end
+}
+
+// again starts a busy program that was compiled.
+func again(t *testing.T, program []string, want string) (pid int, end func()) {
+	t.Helper()
 	cmd := exec.Command(program[0], program[1:]...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	expect.OK(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
-	return cmd.Process.Pid, program[0], func() {
+	return cmd.Process.Pid, func() {
 		t.Helper()
 		exitedWith(t, cmd.Wait(), 7)
 		expect.Equal(t, want, out.String())
@@ -323,4 +330,51 @@ func TestFollow(t *testing.T) {
 		t.Errorf("got threads %v", got.threads)
 	}
 	expect.Equal(t, 0, len(trace(t, "--", "sh", "-c", filepath.Base(program)+"; "+program+" a").lines))
+}
+
+// A program with a seccomp filter makes no system call for the tracer but mmap. Its texts are read at breakpoints.
+func TestSeccomp(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/filtered.c")
+	cmd := exec.Command(program)
+	out := expect.Value(cmd.StdoutPipe())(t)
+	expect.OK(t, cmd.Start())
+	expect.Value(out.Read(make([]byte, 6)))(t)
+	got := trace(t, "-n", "60", "-p", strconv.Itoa(cmd.Process.Pid))
+	expect.OK(t, got.err, "%s", got.messages)
+	expect.Equal(t, 60, len(got.lines))
+	for i, line := range got.lines[:len(got.lines)-1] {
+		var n int
+		if _, err := fmt.Sscanf(line, "filtered:filtered:main:number(%d)", &n); err == nil {
+			expect.Equal(t, fmt.Sprintf("filtered:filtered:main:text(\"text %d\")", n), got.lines[i+1])
+		}
+		expect.Equal(t, strconv.Itoa(cmd.Process.Pid), got.threads[i])
+	}
+	expect.Contains(t, got.messages, "1 site armed by breakpoints, the others by jumps:\nsdtconvert:   filtered:filtered:main:text\n")
+	exitedWith(t, cmd.Wait(), 5)
+}
+
+// Two processes are traced at once.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	program, want := busy(t, 2, 1500000)
+	first, end1 := again(t, program, want)
+	second, end2 := again(t, program, want)
+	got := trace(t, "-n", "2000", "-p", strconv.Itoa(first), "-p", strconv.Itoa(second))
+	expect.OK(t, got.err, "%s", got.messages)
+	processes := map[string]bool{}
+	for _, thread := range got.threads {
+		tgid := ""
+		if status, err := os.ReadFile("/proc/" + thread + "/status"); err == nil {
+			_, tgid, _ = strings.Cut(string(status), "Tgid:\t")
+			tgid, _, _ = strings.Cut(tgid, "\n")
+		}
+		processes[tgid] = true
+	}
+	if !processes[strconv.Itoa(first)] || !processes[strconv.Itoa(second)] {
+		t.Errorf("got events of %v, want %d and %d", processes, first, second)
+	}
+	end1()
+	end2()
 }
