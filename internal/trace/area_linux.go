@@ -59,6 +59,8 @@ type area struct {
 	start  uint64
 	cursor uint64 // offset of the next trampoline
 	used   uint64 // offset behind the last that any tracer has written
+	// written is what the header says of used, which may be more.
+	written uint64
 }
 
 // newArea maps code near an address.
@@ -149,8 +151,12 @@ func (p *tracee) put(a *area, code func(at uint64) []byte) (uint64, error) {
 	at := a.start + a.cursor
 	a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
 	a.used = a.cursor
-	used := binary.NativeEndian.AppendUint64(nil, a.used)
-	return at, errors.Join(p.write(at, made), p.write(a.start+usedAt, used))
+	err := p.write(at, made)
+	if a.used > a.written {
+		a.written = roundUp(a.used, 64<<10)
+		err = errors.Join(err, p.write(a.start+usedAt, binary.NativeEndian.AppendUint64(nil, a.written)))
+	}
+	return at, err
 }
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) &^ (unit - 1) }
@@ -194,6 +200,7 @@ func (p *tracee) adopt() error {
 		}
 		a := &area{start: m.Start, cursor: areaHeader, used: p.order.Uint64(header[usedAt:])}
 		a.used = max(areaHeader, min(a.used, areaSize))
+		a.written = a.used
 		p.leftArmed = p.leftArmed || header[activeAt] != 0
 		p.areas = append(p.areas, a)
 		count := min(p.order.Uint64(header[countAt:]), (ledgerEnd-ledgerAt)/entrySize)

@@ -80,14 +80,11 @@ func (p *tracee) arm(found []*Site) error {
 	p.setActive(1)
 	// A jump over the first byte of a site may depend on the bytes of the next site.
 	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(b.address, a.address) })
-	armed := map[uint64]bool{}
+	// Two probes may have one site, in functions that a linker has merged.
+	found = slices.CompactFunc(found, func(a, b *Site) bool { return a.address == b.address })
+	found = found[:min(len(found), maxSites-len(p.t.sites()))]
+	p.t.addSites(p, found)
 	for _, s := range found {
-		if armed[s.address] || len(p.t.sites()) >= maxSites {
-			continue // two probes of one site, in functions that a linker has merged
-		}
-		armed[s.address] = true
-		s.process = p.pid
-		p.t.addSite(s)
 		if s.refused == "" {
 			if err := p.armSite(s); err != nil {
 				s.refused = err.Error()

@@ -75,10 +75,13 @@ func Run(o Options) (*Statistics, error) {
 
 func (t *tracer) sites() []*Site { return *t.list.Load() }
 
-// addSite numbers a site.
-func (t *tracer) addSite(s *Site) {
-	all := append(slices.Clip(t.sites()), s)
-	s.Number = uint32(len(all))
+// addSites numbers the sites of a process.
+func (t *tracer) addSites(p *tracee, found []*Site) {
+	before := t.sites()
+	all := append(slices.Clip(before), found...)
+	for i, s := range found {
+		s.Number, s.process = uint32(len(before)+i+1), p.pid
+	}
 	t.list.Store(&all)
 }
 
