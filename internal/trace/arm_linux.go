@@ -116,8 +116,10 @@ func (p *tracee) prepare(near uint64) error {
 		}
 		return nil
 	}
-	_, err := p.newArea(near)
-	return err
+	if _, err := p.newArea(near); err != nil {
+		return err
+	}
+	return p.placeStub() // in the area
 }
 
 // disarmOthers disarms all sites that a killed tracer has left armed, also of probes that are not wanted now.

@@ -161,6 +161,8 @@ var errGone = errors.New("the process has ended")
 type remoteCalls struct {
 	tid         int
 	instruction uint64 // address
+	block       uint64 // address of the registers that the thread restores itself, 0 if it does not
+	clear       uint64 // address of code in the kernel's library, 0 for none
 	saved       []byte
 }
 
@@ -175,28 +177,77 @@ func (p *tracee) beginCalls() (err error) {
 	if c.tid == 0 {
 		return errors.New("no thread of it can be stopped")
 	}
-	if c.instruction, err = p.findInstruction(); err != nil {
-		return err
-	}
 	p.calling = c
 	if err := p.leaveStubs(); err != nil {
+		return err
+	}
+	if err := p.placeStub(); err != nil {
 		return err
 	}
 	return p.saveRegisters()
 }
 
+// The code of calls while there is no area: in the last bytes of the kernel's library, which are empty.
+const (
+	firstStub  = 512 // bytes before the end
+	firstBlock = 256
+)
+
+// placeStub chooses the code by which the thread makes calls. In an area, and in the kernel's library, that is code by which the
+// thread restores its registers itself if the tracer does not. Else any instruction that calls the kernel does.
+func (p *tracee) placeStub() (err error) {
+	c := p.calling
+	vdso, empty := p.vdsoEnd(), make([]byte, firstStub)
+	if p.jumper.CallStub(0, 0) == nil {
+		c.instruction, err = p.findInstruction()
+		return err
+	}
+	if len(p.areas) > 0 {
+		c.instruction, c.block = p.areas[0].start+stubAt, p.areas[0].start+blockAt
+		return nil
+	}
+	code, current := p.jumper.CallStub(vdso-firstStub, vdso-firstBlock), make([]byte, firstStub)
+	isFree := vdso > 0 && p.read(vdso-firstStub, current) == nil && (bytes.Equal(current, empty) || bytes.HasPrefix(current, code))
+	if !isFree || len(code) > firstStub-firstBlock || p.write(vdso-firstStub, code) != nil {
+		c.instruction, err = p.findInstruction()
+		return err
+	}
+	c.instruction, c.block, c.clear = vdso-firstStub, vdso-firstBlock, vdso-firstStub
+	return nil
+}
+
+// vdsoEnd returns where the kernel's library ends, 0 if there is none.
+func (p *tracee) vdsoEnd() uint64 {
+	space, err := p.space()
+	if err != nil {
+		return 0
+	}
+	for _, m := range space.maps {
+		if m.Path == "[vdso]" {
+			return m.End
+		}
+	}
+	return 0
+}
+
+// isInStub reports whether an address is in the code of a call.
+func (p *tracee) isInStub(pc, vdso uint64) bool {
+	return vdso > 0 && pc >= vdso-firstStub && pc < vdso || slices.ContainsFunc(p.areas, func(a *area) bool {
+		return pc >= a.start+stubAt && pc < a.start+stubAt+stubSize
+	})
+}
+
 // leaveStubs lets threads go on that are in the stub of a system call, as a tracer has left them that was killed.
 func (p *tracee) leaveStubs() error {
-	tid := p.calling.tid
+	tid, vdso := p.calling.tid, p.vdsoEnd()
 	defer func() { p.calling.tid = tid }()
 	for _, th := range p.threads {
-		for th.stopped && len(p.areas) > 0 {
+		for th.stopped {
 			data, err := registers(th.tid, p.state.Size)
 			if err != nil {
 				return err
 			}
-			pc := p.state.Get(data, p.state.PC, p.word, p.order)
-			if !slices.ContainsFunc(p.areas, func(a *area) bool { return pc >= a.start+stubAt && pc < a.start+stubAt+stubSize }) {
+			if !p.isInStub(p.state.Get(data, p.state.PC, p.word, p.order), vdso) {
 				break
 			}
 			p.calling.tid = th.tid
@@ -275,9 +326,8 @@ func (p *tracee) call(number uint64, args ...uint64) (uint64, error) {
 				put(at, args[i])
 			}
 		}
-		if len(p.areas) > 0 && p.jumper.CallStub(0, 0) != nil { // the thread restores its registers itself if the tracer does not
-			c.instruction = p.areas[0].start + stubAt
-			if err := p.write(p.areas[0].start+blockAt, c.saved); err != nil {
+		if c.block != 0 {
+			if err := p.write(c.block, c.saved); err != nil {
 				return 0, err
 			}
 		}
@@ -362,6 +412,9 @@ func (p *tracee) stopAgain(sig unix.Signal) error {
 // endCalls has the thread be as it was.
 func (p *tracee) endCalls() error {
 	defer func() { p.calling = nil }()
+	if p.calling.clear != 0 {
+		p.write(p.calling.clear, make([]byte, firstStub))
+	}
 	if th := p.threads[p.calling.tid]; th == nil || !th.grouped {
 		return nil
 	}

@@ -378,3 +378,24 @@ func TestTwoProcesses(t *testing.T) {
 	end1()
 	end2()
 }
+
+// The tracer is killed at one of its system calls, while it attaches to a program that none has traced before. strace kills it.
+func TestKilledAtCalls(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "strace")
+	program, want := busy(t, 2, 300000)
+	for i := range tools.Cases(t, 9) {
+		call := []string{"ptrace", "pwrite64", "wait4"}[i%3]
+		pid, end := again(t, program, want)
+		cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, 1+i/3*11%60),
+			converter, "trace", "--for", "20ms", "-p", strconv.Itoa(pid))
+		cmd.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1")
+		read, write, err := os.Pipe()
+		expect.OK(t, err)
+		cmd.ExtraFiles = []*os.File{read}
+		cmd.Run()
+		read.Close()
+		write.Close()
+		end()
+	}
+}
