@@ -128,7 +128,7 @@ type Trampoline struct {
 	Site    uint32 // number of the site, from 1
 
 	// Counters is the address of counters of hits, one each CounterStride bytes for each ring. If it is not 0, the
-	// trampoline only counts.
+	// trampoline only counts; of Ring it then needs Count.
 	Counters uint64
 
 	Ring    Ring

@@ -220,7 +220,8 @@ func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, err
 		t.Resume = s.address + js.Resume
 	}
 	if p.t.Count {
-		if t.Counters, err = p.counter(s.Number); err != nil {
+		t.Ring.Count = newRing(minimumEvent, runtime.NumCPU()).Count
+		if t.Counters, err = p.counter(s.Number, t.Ring.Count); err != nil {
 			return false, err
 		}
 	} else {
@@ -259,9 +260,8 @@ func (p *tracee) ringSet(size uint32) (*collectedRing, error) {
 	return p.rings[size], nil
 }
 
-// counter returns the address of a site's counters.
-func (p *tracee) counter(site uint32) (uint64, error) {
-	processors := newRing(64, runtime.NumCPU()).Count
+// counter returns the address of a site's counters, one for each of so many processors.
+func (p *tracee) counter(site, processors uint32) (uint64, error) {
 	length := uint64(countersPerTable) * uint64(processors) * arch.CounterStride
 	table := int(site / countersPerTable)
 	for len(p.counters) <= table {

@@ -18,7 +18,10 @@ type eventLayout struct {
 	twice     bool   // a text whose pointer is in memory that may not be there
 }
 
-const wordBytes = 8
+const (
+	wordBytes    = 8
+	minimumEvent = 64 // bytes
+)
 
 // newEventLayout lays out the arguments. sp is the offset of the stack pointer: what is in memory is read without care only
 // relative to that, or at an address of the program's own data.
@@ -44,7 +47,7 @@ func newEventLayout(arguments []Argument, sp int) eventLayout {
 		}
 		l.arguments = append(l.arguments, t)
 	}
-	if l.size = 64; size > l.size {
+	if l.size = minimumEvent; size > l.size {
 		l.size = (size + 63) &^ 63
 	}
 	return l
