@@ -84,6 +84,13 @@ type Operand struct {
 	Scale       uint64
 }
 
+// Trapper is a Machine of several instruction sets, which have breakpoints of their own.
+type Trapper interface {
+	Machine
+	// Breakpoint returns what a debugger puts over a site, nil if there is nothing for its form.
+	Breakpoint(s Site) []byte
+}
+
 // Jumper is a Machine whose sites a tracer can arm with jumps to code of its own.
 type Jumper interface {
 	Machine

@@ -12,6 +12,7 @@
 package arm
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"slices"
@@ -122,6 +123,22 @@ func unread(place string) (tracer string) {
 }
 
 func (m Machine) Traits() *arch.Traits { return &traits[m.order] }
+
+// Breakpoint implements arch.Trapper, for NOPs that are executed on no condition.
+func (m Machine) Breakpoint(s arch.Site) []byte {
+	is := func(codes ...[]byte) bool {
+		return slices.ContainsFunc(codes, func(code []byte) bool { return bytes.Equal(code, s.Code) })
+	}
+	switch o, known := m.order, m.Traits().Breakpoints; {
+	case is(o.a32(nop), o.a32(oldNop)):
+		return known[0]
+	case is(o.thumb(wideNop)):
+		return known[2]
+	case is(o.thumb(nopT), o.thumb(oldNopT)):
+		return known[3]
+	}
+	return nil
+}
 
 func (o order) code() binary.ByteOrder {
 	if o == big {

@@ -278,9 +278,12 @@ func (p *tracee) counter(site, processors uint32) (uint64, error) {
 
 // armByTrap arms a site by a breakpoint.
 func (p *tracee) armByTrap(s *Site, current []byte) error {
-	code, ok := breakpoint(p.machine.Traits(), s)
-	if !ok {
-		return errors.New("its form takes a breakpoint of another instruction set")
+	code := p.machine.Traits().Breakpoints[0]
+	if m, ok := p.machine.(arch.Trapper); ok {
+		code = m.Breakpoint(s.form)
+	}
+	if code == nil {
+		return errors.New("no breakpoint fits its form")
 	}
 	if len(s.form.Code) > 0 && s.form.Form != arch.Call && s.form.Form != arch.Nop && !p.endsInReturn(s, current) {
 		return errors.New("the jump there is one that the tracer cannot make for the program")
@@ -294,18 +297,6 @@ func (p *tracee) armByTrap(s *Site, current []byte) error {
 	}
 	p.traps[s.address] = p.armed[len(p.armed)-1]
 	return nil
-}
-
-// breakpoint returns what arms a site. A machine with several instruction sets has a breakpoint for each of its NOPs.
-func breakpoint(traits *arch.Traits, s *Site) (code []byte, ok bool) {
-	if traits.Mode == 0 {
-		return traits.Breakpoints[0], true
-	}
-	i := slices.IndexFunc(traits.Nops, func(nop []byte) bool { return bytes.Equal(nop, s.form.Code) })
-	if i < 0 || len(traits.Breakpoints[i&^1]) != len(s.form.Code) {
-		return nil, false
-	}
-	return traits.Breakpoints[i&^1], true // an old NOP of each set follows the new one
 }
 
 // endsInReturn reports whether the recorded instruction of a tail call is a return, or a NOP before one.
