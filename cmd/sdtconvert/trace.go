@@ -407,7 +407,7 @@ func printStatistics(w io.Writer, s *trace.Statistics) {
 		}
 	}
 	if breakpoints > 0 {
-		message.Line(w, "sdtconvert: %s armed by breakpoints, the others by jumps:", message.Plural(breakpoints, "site"))
+		message.Line(w, "sdtconvert: %s armed by breakpoints, at which the program stops:", message.Plural(breakpoints, "site"))
 		for _, c := range counts {
 			if c.breakpoints > 0 {
 				message.Line(w, "sdtconvert:   %s", c.name)

@@ -402,6 +402,8 @@ func (t *tracer) forked(p *tracee, tid int) {
 	}
 	pid := processOf(tid)
 	switch {
+	case pid != p.pid && sharesMemory(p.pid, pid) && !t.Follow && len(p.traps) == 0:
+		detach(tid, 0) // so that a setuid program which it becomes keeps its privileges
 	case pid == p.pid, sharesMemory(p.pid, pid):
 		th := &thread{tid: tid, stopped: p.stopping}
 		p.threads[tid], t.owners[tid] = th, p

@@ -99,8 +99,11 @@ func (p *tracee) write(address uint64, data []byte) error {
 	return err
 }
 
+// stopPatience is how long the tracer waits for threads to stop.
+const stopPatience = 10 * time.Second
+
 // stop stops all threads. A thread that waits in the kernel and cannot be stopped runs none of the program's code until it can.
-// It returns false if the process has gone.
+// It returns false if the process has gone, or does not stop.
 func (p *tracee) stop() bool {
 	p.stopping = true
 	defer func() { p.stopping = false }()
@@ -139,7 +142,12 @@ func (p *tracee) stop() bool {
 			p.cachedSpace = nil
 			return true
 		}
-		if time.Since(begun) > time.Millisecond {
+		switch waited := time.Since(begun); {
+		case waited > stopPatience:
+			p.t.warn(fmt.Errorf("process %d: its threads do not stop: it stays as it is", p.pid))
+			p.resume()
+			return false
+		case waited > time.Millisecond:
 			time.Sleep(50 * time.Microsecond)
 		}
 	}

@@ -351,7 +351,7 @@ func TestSeccomp(t *testing.T) {
 		}
 		expect.Equal(t, strconv.Itoa(cmd.Process.Pid), got.threads[i])
 	}
-	expect.Contains(t, got.messages, "1 site armed by breakpoints, the others by jumps:\nsdtconvert:   filtered:filtered:main:text\n")
+	expect.Contains(t, got.messages, "1 site armed by breakpoints, at which the program stops:\nsdtconvert:   filtered:filtered:main:text\n")
 	exitedWith(t, cmd.Wait(), 5)
 }
 
@@ -361,7 +361,7 @@ func TestTwoProcesses(t *testing.T) {
 	program, want := busy(t, 2, 1500000)
 	first, end1 := again(t, program, want)
 	second, end2 := again(t, program, want)
-	got := trace(t, "-n", "2000", "-p", strconv.Itoa(first), "-p", strconv.Itoa(second))
+	got := trace(t, "--for", "500ms", "-p", strconv.Itoa(first), "-p", strconv.Itoa(second), "signal")
 	expect.OK(t, got.err, "%s", got.messages)
 	processes := map[string]bool{}
 	for _, thread := range got.threads {
