@@ -513,11 +513,28 @@ func (p *tracee) entryPoint() (uint64, bool) {
 	return 0, false
 }
 
+// armFiltered arms all sites anew when the program has installed a seccomp filter: trampolines that call the kernel might have it killed.
+func (p *tracee) armFiltered() {
+	if !p.stop() {
+		return
+	}
+	p.disarm()
+	p.filtered, p.modules = true, map[string]*armedSite{}
+	found, err := p.look()
+	if err != nil {
+		p.t.warn(err)
+	}
+	p.t.attachSites(p, found)
+}
+
 // lookAgain looks for libraries that were loaded since, and for ones that were unloaded and loaded again, whose code is not
 // armed any more.
 func (p *tracee) lookAgain() {
 	if p.entry != nil {
 		return
+	}
+	if !p.filtered && isFiltered(p.pid) {
+		p.armFiltered()
 	}
 	text := readText(fmt.Sprintf("/proc/%d/maps", p.pid))
 	changed := text != p.mapsText

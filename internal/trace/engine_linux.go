@@ -166,6 +166,13 @@ func (t *tracer) attachSites(p *tracee, found []*Site) {
 	if err := p.arm(found); err != nil {
 		t.warn(fmt.Errorf("process %d: %w", p.pid, err))
 	}
+	if p.filtered { // what the rings hold goes away with the process
+		for _, th := range p.threads {
+			if th.stopped {
+				reportExits(th.tid)
+			}
+		}
+	}
 	p.resume()
 	if len(found) > 0 {
 		t.paused(begun)
@@ -334,6 +341,11 @@ func (t *tracer) handle(c change) {
 		resume(c.tid, 0)
 	case unix.PTRACE_EVENT_EXEC:
 		t.executed(p, c.tid)
+	case unix.PTRACE_EVENT_EXIT:
+		if len(p.threads) == 1 {
+			t.release(p)
+		}
+		resume(c.tid, 0)
 	case unix.PTRACE_EVENT_STOP:
 		th.stopped, th.grouped = true, c.status.StopSignal() != unix.SIGTRAP
 		if !p.stopping {

@@ -75,7 +75,7 @@ func newTracee(t *tracer, pid int) (*tracee, error) {
 		t: t, pid: pid, memory: memory, threads: map[int]*thread{}, modules: map[string]*armedSite{}, traps: map[uint64]*armedSite{},
 		semaphores: map[uint64]int{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
 	}
-	p.filtered = processStatus(pid, "Seccomp") == "2"
+	p.filtered = isFiltered(pid)
 	return p, nil
 }
 

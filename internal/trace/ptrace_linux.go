@@ -16,6 +16,14 @@ import (
 // ptraceOptions have new threads and children traced from their first instruction on, and report each exec.
 const ptraceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 
+// reportExits has a stopped thread, and those that it makes, stop once more when they end.
+func reportExits(tid int) error {
+	return ptraceCall(unix.PTRACE_SETOPTIONS, tid, 0, ptraceOptions|unix.PTRACE_O_TRACEEXIT)
+}
+
+// isFiltered reports whether a seccomp filter may forbid system calls of a process.
+func isFiltered(pid int) bool { return processStatus(pid, "Seccomp") == "2" }
+
 // seize begins to trace a thread, which runs on.
 func seize(tid int) error {
 	return ptraceCall(unix.PTRACE_SEIZE, tid, 0, ptraceOptions)

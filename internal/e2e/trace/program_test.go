@@ -355,6 +355,21 @@ func TestSeccomp(t *testing.T) {
 	exitedWith(t, cmd.Wait(), 5)
 }
 
+// What the memory of a filtered program holds is read before it ends; and a program that installs a filter while it is traced
+// is armed anew.
+func TestSeccompLater(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/filtered.c")
+	for _, command := range [][]string{{program}, {program, program}} { // the second has its filter from the beginning
+		out, messages, err := tools.Command{}.Apart(converter, append([]string{"trace", "-c", "-f", "number", "--"}, command...)...)
+		exitedWith(t, err, 5)
+		expect.Equal(t, 400, counts(out)["number"], "%s: %s", command, messages)
+		got := trace(t, append([]string{"-f", "--filter", "arg0 >= 0", "number", "--", "sh", "-c", `exec "$@" >/dev/null`, "sh"}, command...)...)
+		expect.Equal(t, 400, len(got.lines), "%s: %s", command, got.messages)
+	}
+}
+
 // Two processes are traced at once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
