@@ -30,8 +30,9 @@ type tracer struct {
 	waiting   map[int]bool    // those of early that were there at the last tick
 	list      atomic.Pointer[[]*Site]
 	jumps     bool
-	child     int  // the program that was started, 0 for none
-	ended     bool // it has ended
+	traps     uint64 // hits of breakpoints
+	child     int    // the program that was started, 0 for none
+	ended     bool   // it has ended
 	result    Statistics
 	finished  chan struct{} // closed once no more events are wanted
 }
@@ -274,13 +275,7 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 		end = time.After(t.For)
 	}
 	for len(t.processes) > 0 || t.child != 0 && !t.ended {
-		for {
-			c, ok := wait(-1, false)
-			if !ok {
-				break
-			}
-			t.handle(c)
-		}
+		t.handleAll()
 		if len(t.processes) == 0 && (t.child == 0 || t.ended) {
 			break
 		}
@@ -302,6 +297,29 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 			if r.End {
 				return
 			}
+		}
+	}
+}
+
+// spin is how long the tracer asks for the next hit of a breakpoint, before it waits to be told: that takes ten times as long.
+const spin = 100 * time.Microsecond
+
+// handleAll handles what has happened.
+func (t *tracer) handleAll() {
+	last := time.Now()
+	for {
+		c, ok := wait(-1, false)
+		switch {
+		case ok:
+			trapped := t.traps
+			t.handle(c)
+			if t.traps != trapped {
+				last = time.Now()
+			}
+		case t.traps == 0 || time.Since(last) > spin:
+			return
+		default:
+			unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 		}
 	}
 }
@@ -499,6 +517,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 
 // trapped records the hit of a breakpoint.
 func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
+	t.traps++
 	e := Event{Site: s.Site, Time: readClock(), Thread: int32(th.tid)}
 	p.values(&e, data)
 	t.collector.trapped(e)

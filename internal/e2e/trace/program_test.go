@@ -141,7 +141,7 @@ func TestAttachAndDetach(t *testing.T) {
 	t.Parallel()
 	pid, path, end := start(t)
 	hits := 0
-	for i := range tools.Cases(t, 25) {
+	for i := range tools.Cases(t, 15) {
 		args := []string{"trace", "-c", "--for", "5ms", "-p", strconv.Itoa(pid)}
 		if i%5 == 4 {
 			args[1] = "--filter=arg0 == 0"
@@ -168,7 +168,7 @@ func TestAttachAndDetach(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pid, path, end := start(t)
-	for i := range tools.Cases(t, 30) {
+	for i := range tools.Cases(t, 16) {
 		cmd := exec.Command(converter, "trace", "-p", strconv.Itoa(pid))
 		if i%2 > 0 {
 			cmd.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1") // the tracer itself, and not the process that keeps it
@@ -399,7 +399,7 @@ func TestKilledAtCalls(t *testing.T) {
 	t.Parallel()
 	tools.Need(t, "strace")
 	program, want := busy(t, 2, 300000)
-	for i := range tools.Cases(t, 9) {
+	for i := range tools.Cases(t, 6) {
 		call := []string{"ptrace", "pwrite64", "wait4"}[i%3]
 		pid, end := again(t, program, want)
 		cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, 1+i/3*11%60),

@@ -143,7 +143,7 @@ func prefixed(values []string) string {
 // Each event of a random program is what the program prints at that place.
 func TestRandom(t *testing.T) {
 	needPtrace(t)
-	for seed := range tools.Cases(t, 18) {
+	for seed := range tools.Cases(t, 12) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		style := styles[seed%len(styles)]
 		compiler := []toolchains.Compiler{toolchains.GCC, toolchains.Clang}[r.IntN(2)]
