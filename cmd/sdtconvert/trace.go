@@ -314,6 +314,7 @@ func (p *program) keeper() (pipe *os.File, ok bool) {
 		return nil, false
 	}
 	p.Environ = slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, envKeeper+"=") })
+	syscall.CloseOnExec(keeperDescriptor) // for the program that is traced
 	return os.NewFile(keeperDescriptor, "keeper"), true
 }
 

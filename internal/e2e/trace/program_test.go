@@ -263,6 +263,17 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// A traced program has the files, environment and ignored signals that it has untraced.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	script := `ls /proc/self/fd; env | grep -v '^_=' | sort; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; ulimit -a`
+	want := tools.Output(t, "sh", "-c", script)
+	out, _, err := tools.Command{}.Apart(converter, "trace", "-c", "--", "sh", "-c", script)
+	expect.OK(t, err)
+	expect.Equal(t, want, out)
+}
+
 // A process that is stopped by job control stays stopped while a tracer comes and goes.
 func TestStopped(t *testing.T) {
 	t.Parallel()
