@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -204,16 +205,19 @@ func orderData(order binary.ByteOrder) elf.Data {
 	return elf.ELFDATA2LSB
 }
 
-// operandText returns the operands of a site: those of its note, else those of a call.
+// operandText returns the operands of a site: those of its note or its row in the table of functions, else those of a call. A NOP without
+// either may be one from the start, whose arguments nothing tells then.
 func operandText(m *image.Module, from *sites.Site, types []string, form arch.Form) string {
-	switch {
-	case from.Note != nil:
-		return from.Note.Args
-	case len(types) == 0:
-		return ""
+	machine := m.Image.Machine()
+	text := from.Operands()
+	isNop := func() bool {
+		code, err := m.Image.Bytes(from.Address, uint64(len(machine.Traits().Nops[0])))
+		return err != nil || slices.ContainsFunc(machine.Traits().Nops, func(nop []byte) bool { return bytes.Equal(nop, code) })
+	}
+	if from.Note != nil || text != "" || len(types) == 0 || !from.IsCall() && isNop() {
+		return text
 	}
 	var all []notes.ArgType
-	machine := m.Image.Machine()
 	for _, typ := range types {
 		all = append(all, notes.ArgumentType(typ, machine))
 	}

@@ -143,7 +143,7 @@ func prefixed(values []string) string {
 // Each event of a random program is what the program prints at that place.
 func TestRandom(t *testing.T) {
 	needPtrace(t)
-	for seed := range tools.Cases(t, 12) {
+	for seed := range tools.Cases(t, 18) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		style := styles[seed%len(styles)]
 		compiler := []toolchains.Compiler{toolchains.GCC, toolchains.Clang}[r.IntN(2)]
@@ -160,6 +160,9 @@ func TestRandom(t *testing.T) {
 			source := write(t, "app.c", randomProgram(r, style.theirs))
 			flags := append(append([]string{level}, link...), style.flags...)
 			program := compile(t, toolchains.AMD64.CC(compiler), source, flags...)
+			if !style.theirs { // whose arguments are in notes alone
+				stripped(t, program, seed/len(styles)%3)
+			}
 			out := filepath.Join(t.TempDir(), "out")
 			args := []string{"--", program, out}
 			if traps {
@@ -177,6 +180,19 @@ func TestRandom(t *testing.T) {
 				t.Errorf("got %s", got.messages)
 			}
 		})
+	}
+}
+
+// stripped strips a program, or leaves it as it is: the tables of functions say then where arguments are.
+func stripped(t *testing.T, program string, way int) {
+	t.Helper()
+	switch way {
+	case 1:
+		tools.Must(t, "strip", "-s", program)
+	case 2:
+		llvmStrip := toolchains.LLVMPrograms() + "/llvm-strip"
+		tools.Need(t, llvmStrip)
+		tools.Must(t, llvmStrip, "--strip-sections", program)
 	}
 }
 
