@@ -78,6 +78,7 @@ func trial() error {
 	report(err, "the bytes are back")
 	_, guards, err = p.round("")
 	report(errors.Join(err, same("guards", guards, none), p.end()), "untraced again")
+	ownTracer()
 	tracers(sites)
 	return cost(machine, sites)
 }
