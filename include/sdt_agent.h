@@ -40,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -52,7 +53,7 @@
 #define	SDT_AGENT_IMAGES	64	/* that have tables */
 #endif
 #ifndef SDT_AGENT_SITES
-#define	SDT_AGENT_SITES		256	/* that are switched on at one time */
+#define	SDT_AGENT_SITES		1024	/* that were ever switched on */
 #endif
 
 /* Why something cannot be done. Results that are not negative are counts. */
@@ -64,7 +65,8 @@ enum sdt_agent_error {
 	SDT_AGENT_WRITE = -5,		/* the code cannot be written */
 	SDT_AGENT_FULL = -6,		/* more than SDT_AGENT_SITES or SDT_AGENT_IMAGES */
 	SDT_AGENT_NOT_STARTED = -7,
-	SDT_AGENT_SIGNAL = -8		/* SIGTRAP cannot be handled */
+	SDT_AGENT_SIGNAL = -8,		/* SIGTRAP cannot be handled, or a thread blocks it */
+	SDT_AGENT_MEMORY = -9		/* the own memory cannot be read */
 };
 
 enum sdt_agent_way {
@@ -79,12 +81,13 @@ struct sdt_agent_site {
 	char function[192];		/* the symbol, as mangled; "" if not known */
 	char name[128];
 	char types[192];		/* of the arguments, separated by "; "; "" if not known */
-	char operands[256];		/* of a NOP from the start; "" for calls */
+	char operands[512];		/* of a NOP from the start; "" if they are not known */
 	uintptr_t address;
 	uintptr_t offset;		/* from the beginning of the function */
 	uint16_t *semaphore;		/* NULL for none, or if another object defines it */
 	const void *probe;		/* its struct sdt_probe; NULL if there are no records */
 	int is_test;			/* an is-enabled test, and not a call */
+	int is_nop;			/* a NOP from the start, and never a call */
 };
 
 struct sdt_agent_hit {
@@ -124,6 +127,7 @@ struct sdt_agent_armed {
 	int count, stack;		/* of arguments; those from here on are on the stack */
 	enum sdt_agent_way way;
 	int used;			/* 0 free, 1 on, 2 off, and a thread may still be there */
+	int inside;			/* threads in the handler */
 	uintptr_t code;			/* the first byte that is written */
 	unsigned char old[16], now[16];
 	unsigned char length;		/* of old and now */
@@ -132,17 +136,27 @@ struct sdt_agent_armed {
 	unsigned char *trampoline;	/* kept for the next time; NULL for none */
 };
 
-static struct {
-	int started, images, jumps;
+struct sdt_agent_images {
+	int count;
 	struct sdt_agent_image image[SDT_AGENT_IMAGES];
+};
+
+static struct {
+	int started, jumps, vectors;	/* vectors: a jump at a NOP can save them */
+	struct sdt_agent_images lists[2], *list;	/* a refresh fills the one that is not current */
 	struct sdt_agent_armed armed[SDT_AGENT_SITES];
 	struct sigaction before;	/* of SIGTRAP */
 	int handles_sigtrap;
-	volatile int lock;
+	pid_t lock;			/* the process that works; another one's is stale, after a fork */
+	int left, reason;		/* what the last sdt_agent_on has not switched on */
 } sdt_agent;
 
-/* Probes in a handler do not fire, and no handler runs in itself. */
-static __thread int sdt_agent_busy __attribute__((unused, tls_model("initial-exec")));
+/*
+ * Probes in a handler do not fire, and no handler runs in itself. This is the
+ * address of the handler's frame: one above it on the same stack has been left,
+ * as siglongjmp does.
+ */
+static __thread uintptr_t sdt_agent_busy __attribute__((unused, tls_model("initial-exec")));
 
 SDT_AGENT_FN const char *
 sdt_agent_reason(int error)
@@ -155,9 +169,10 @@ sdt_agent_reason(int error)
 	case SDT_AGENT_WRITE: return "the code cannot be written: a policy forbids it";
 	case SDT_AGENT_FULL: return "too many sites or images; see SDT_AGENT_SITES and SDT_AGENT_IMAGES";
 	case SDT_AGENT_NOT_STARTED: return "sdt_agent_start was not called";
-	case SDT_AGENT_SIGNAL: return "SIGTRAP cannot be handled";
+	case SDT_AGENT_SIGNAL: return "SIGTRAP cannot be handled, or a thread blocks it";
+	case SDT_AGENT_MEMORY: return "the own memory cannot be read: a policy forbids it";
+	default: return "no error";
 	}
-	return "no error";
 }
 
 /*
@@ -258,8 +273,17 @@ sdt_agent_match(const struct sdt_agent_site *site, const char *pattern)
 		length[i] = strcspn(p, ":");
 		p += length[i] + (p[length[i]] == ':');
 	}
-	return (sdt_agent_glob(part[0], length[0], site->provider) && sdt_agent_glob(part[1], length[1], site->module) &&
-	    sdt_agent_glob(part[2], length[2], site->function) && sdt_agent_glob(part[3], length[3], site->name));
+	if (!sdt_agent_glob(part[0], length[0], site->provider) || !sdt_agent_glob(part[1], length[1], site->module) ||
+	    !sdt_agent_glob(part[3], length[3], site->name))
+		return (0);
+	if (!sdt_agent_glob(part[2], length[2], site->function)) {	/* without .isra.0 and its like */
+		char folded[sizeof site->function];
+
+		memcpy(folded, site->function, sizeof folded);
+		folded[folded[0] != 0 ? 1 + strcspn(folded + 1, ".") : 0] = 0;
+		return (sdt_agent_glob(part[2], length[2], folded));
+	}
+	return (1);
 }
 
 /*
@@ -318,7 +342,8 @@ sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
 	struct sdt_agent_image im;
 	const char *name = info->dlpi_name;
 	uintptr_t at, first, start, stop;
-	int i, j, *full = (int *)data;
+	struct sdt_agent_images *list = &sdt_agent.lists[sdt_agent.list == sdt_agent.lists];
+	int i, j, full;
 	(void)size;
 
 	memset(&im, 0, sizeof im);
@@ -366,8 +391,8 @@ sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
 	}
 	if (im.tables == im.end)
 		return (0);
-	if (sdt_agent.images == SDT_AGENT_IMAGES)
-		return (*full = SDT_AGENT_FULL, 0);
+	if (list->count == SDT_AGENT_IMAGES)
+		return (full = SDT_AGENT_FULL, *(int *)data = full, 0);
 	if (name == NULL || *name == 0) {	/* the program */
 		static char path[1024];
 		ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -379,8 +404,7 @@ sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
 		name = strrchr(name, '/') + 1;
 	for (i = 0; name[i] != 0 && i < (int)sizeof im.module - 1; i++)
 		im.module[i] = name[i];
-	sdt_agent.image[sdt_agent.images] = im;
-	__atomic_store_n(&sdt_agent.images, sdt_agent.images + 1, __ATOMIC_RELEASE);
+	list->image[list->count++] = im;
 	return (0);
 }
 
@@ -388,11 +412,13 @@ sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
 SDT_AGENT_FN int
 sdt_agent_refresh(void)
 {
+	struct sdt_agent_images *list = &sdt_agent.lists[sdt_agent.list == sdt_agent.lists];
 	int full = 0;
 
-	__atomic_store_n(&sdt_agent.images, 0, __ATOMIC_RELEASE);
+	list->count = 0;
 	dl_iterate_phdr(sdt_agent_add_image, &full);
-	return (full != 0 ? full : sdt_agent.images);
+	__atomic_store_n(&sdt_agent.list, list, __ATOMIC_RELEASE);
+	return (full != 0 ? full : list->count);
 }
 
 /* Fills in what the probe's structures say. */
@@ -474,7 +500,7 @@ sdt_agent_row(struct sdt_agent_site *s, const struct sdt_agent_image *im, const 
 			s->semaphore = (uint16_t *)start;
 		at += d;
 	}
-	if (sdt_agent_read(offset, at, 4 + (has_operands ? 4 : 0) + (has_types ? 4 : 0)) != 0)
+	if (sdt_agent_read(offset, at, (size_t)(4 + 4 * has_operands + 4 * has_types)) != 0)
 		return (-1);
 	if (offset[0] != 0 && offset[0] < t->size - 8 && table + offset[0] + d < end &&
 	    sdt_agent_read(&distance, table + offset[0], d) == 0) {
@@ -484,8 +510,12 @@ sdt_agent_row(struct sdt_agent_site *s, const struct sdt_agent_image *im, const 
 			sdt_agent_string(s->function, sizeof s->function, table + offset[0] + d);
 		}
 	}
-	if (has_operands && offset[1] != 0 && offset[1] < t->size - 8)
+	if (has_operands && offset[1] != 0 && offset[1] < t->size - 8) {
+		s->is_nop = 1;
 		sdt_agent_string(s->operands, sizeof s->operands, table + offset[1]);
+		if (strlen(s->operands) == sizeof s->operands - 1)
+			s->operands[0] = 0;	/* cut off somewhere */
+	}
 	if (has_types && offset[1 + has_operands] != 0 && offset[1 + has_operands] < t->size - 8)
 		sdt_agent_types(s, table + offset[1 + has_operands], end);
 	if (t->records != 0 && t->records <= 3) {
@@ -505,14 +535,15 @@ sdt_agent_each(const char *pattern, sdt_agent_visitor *visit, void *data)
 {
 	struct sdt_agent_site site;
 	struct sdt_agent_table t;
-	int i, images = __atomic_load_n(&sdt_agent.images, __ATOMIC_ACQUIRE), seen = 0, stop;
+	const struct sdt_agent_images *list = __atomic_load_n(&sdt_agent.list, __ATOMIC_ACQUIRE);
+	int i, seen = 0, stop;
 	uintptr_t at;
 	uint32_t row, size;
 
 	if (!sdt_agent.started)
 		return (SDT_AGENT_NOT_STARTED);
-	for (i = 0; i < images; i++) {
-		const struct sdt_agent_image im = sdt_agent.image[i];
+	for (i = 0; i < list->count; i++) {
+		const struct sdt_agent_image im = list->image[i];
 
 		for (at = im.tables; at < im.end; at += size) {
 			if ((size = sdt_agent_table_size(at, im.end)) == 0 || sdt_agent_read(&t, at, sizeof t) != 0)
@@ -655,7 +686,7 @@ sdt_agent_number(const char **text, int *found)
 
 /* Parses one operand, behind its size. Leaves the size 0 if it is not known. */
 SDT_AGENT_FN void
-sdt_agent_operand(struct sdt_agent_operand *o, const char *p, int size)
+sdt_agent_parse_operand(struct sdt_agent_operand *o, const char *p, int size)
 {
 	int found = 0, n;
 	unsigned char shift;
@@ -707,7 +738,7 @@ sdt_agent_operand(struct sdt_agent_operand *o, const char *p, int size)
 		n = found;
 	}
 #endif
-	if (n && (*p == 0 || *p == ' '))
+	if (n && (*p == 0 || *p == ' ') && (size == 1 || size == 2 || size == 4 || size == 8 || size == -1 || size == -2 || size == -4 || size == -8))
 		o->size = (signed char)size;
 }
 
@@ -722,19 +753,19 @@ sdt_agent_arguments(struct sdt_agent_armed *a)
 	memset(a->operands, 0, sizeof a->operands);
 	a->count = 0;
 	a->stack = 12;
-	if (*p == 0 && a->site.types[0] == 0)
+	if (!a->site.is_nop && a->site.types[0] == 0)
 		a->count = registers;
-	for (; *p == 0 && *type != 0 && a->count < 12; a->count++) {	/* of a call */
+	for (; !a->site.is_nop && *type != 0 && a->count < 12; a->count++) {
 		const char *end = strstr(type, "; ");
 
 		type = end != NULL ? end + 2 : type + strlen(type);
 	}
-	for (i = 0; *a->site.operands == 0 && i < a->count && i < registers; i++) {
+	for (i = 0; !a->site.is_nop && i < a->count && i < registers; i++) {
 		a->operands[i].base = (signed char)sdt_agent_call_regs[i];
 		a->operands[i].index = -1;
 		a->operands[i].size = (signed char)sizeof(uintptr_t);
 	}
-	if (*a->site.operands == 0) {
+	if (!a->site.is_nop) {
 		a->stack = registers;
 		return;
 	}
@@ -742,7 +773,7 @@ sdt_agent_arguments(struct sdt_agent_armed *a)
 		size = (int)sdt_agent_number(&p, &found);
 		if (!found || *p != '@')
 			break;
-		sdt_agent_operand(&a->operands[a->count++], p + 1, size);
+		sdt_agent_parse_operand(&a->operands[a->count++], p + 1, size);
 		/* Arm's operands have spaces in brackets. */
 		for (found = 0; *p != 0 && (*p != ' ' || found); p++)
 			found += (*p == '[') - (*p == ']');
@@ -756,10 +787,16 @@ sdt_agent_fire(struct sdt_agent_armed *a, const struct sdt_agent_regs *regs)
 {
 	struct sdt_agent_hit hit;
 	int i, saved = errno;
+	uintptr_t frame = (uintptr_t)&hit, distance = frame - sdt_agent_busy;
 
-	if (sdt_agent_busy || __atomic_load_n(&a->used, __ATOMIC_ACQUIRE) != 1)
+	if (sdt_agent_busy != 0 && distance >= (uintptr_t)1 << 20)
 		return;
-	sdt_agent_busy = 1;
+	__atomic_add_fetch(&a->inside, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&a->used, __ATOMIC_SEQ_CST) != 1) {
+		__atomic_sub_fetch(&a->inside, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	sdt_agent_busy = frame;
 	hit.site = &a->site;
 	hit.count = a->count;
 	hit.known = 0;
@@ -796,6 +833,7 @@ sdt_agent_fire(struct sdt_agent_armed *a, const struct sdt_agent_regs *regs)
 	}
 	a->handler(&hit, a->data);
 	sdt_agent_busy = 0;
+	__atomic_sub_fetch(&a->inside, 1, __ATOMIC_SEQ_CST);
 	errno = saved;
 }
 
@@ -854,6 +892,7 @@ static const unsigned char sdt_agent_save[] = {
 	0xb8, 0xe7, 0x00, 0x00, 0x00,				/* mov $0xe7,%eax: x87, SSE, AVX, AVX-512 */
 	0x31, 0xd2,						/* xor %edx,%edx */
 	0x48, 0x0f, 0xae, 0x24, 0x24,				/* xsave64 (%rsp) */
+	0xdb, 0xe3,						/* fninit */
 };
 static const unsigned char sdt_agent_restore[] = {
 	0xb8, 0xe7, 0x00, 0x00, 0x00,				/* mov $0xe7,%eax */
@@ -906,7 +945,7 @@ sdt_agent_fill_slot(unsigned char *write, const unsigned char *run, const struct
 		0x58,						/* pop %rax */
 		0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,	/* lea 128(%rsp),%rsp */
 	};
-	const unsigned char *to = pool->run + (a->site.operands[0] != 0 ? 0 : SDT_AGENT_CALL_ENTRY);
+	const unsigned char *to = pool->run + (a->site.is_nop ? 0 : SDT_AGENT_CALL_ENTRY);
 	unsigned char *p = write;
 	int32_t distance;
 
@@ -941,7 +980,7 @@ sdt_agent_form(struct sdt_agent_armed *a, const unsigned char *code)
 		a->length = 6;
 	else
 		a->way = SDT_AGENT_BY_BREAKPOINT;
-	if (code[0] == 0xcc || (code[0] == 0xe8 && !a->site.is_test) || (code[0] == 0x90 && (code[1] == 0xcc || code[1] == 0xe8 || code[1] == 0xe9 ||
+	if (code[0] == 0xcc || ((code[0] == 0xe8 || code[0] == 0xe9) && !a->site.is_test) || (code[0] == 0x90 && (code[1] == 0xcc || code[1] == 0xe8 || code[1] == 0xe9 ||
 	    (code[1] == 0x48 && code[2] == 0x8d))))
 		return (SDT_AGENT_TAKEN);
 	if ((f = sdt_form(code, a->site.is_test)) == NULL)
@@ -1104,7 +1143,7 @@ sdt_agent_write(uintptr_t to, const void *from, size_t n)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = to & -page, size = (to + n - start + page - 1) & -page;
 	long done = -1;
-#ifndef SDT_AGENT_MPROTECT	/* for emulators, which do not see that the file of a memory changes code */
+#ifndef SDT_AGENT_MPROTECT	/* an emulator does not see that the file of a memory changes code */
 	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0) {
@@ -1178,7 +1217,17 @@ sdt_agent_trampoline(struct sdt_agent_armed *a)
 
 	if (a->way != SDT_AGENT_BY_JUMP)
 		return;
-	for (i = 0; i < SDT_AGENT_POOLS && pool == NULL && sdt_agent.jumps; i++) {
+	for (i = 0; i < SDT_AGENT_POOLS && pool == NULL && a->trampoline != NULL; i++) {
+		struct sdt_agent_pool *p = &sdt_agent_pools[i];
+		intptr_t far = (intptr_t)((uintptr_t)p->run - a->code);
+
+		if (p->run != NULL && p->pid == getpid() && a->trampoline >= p->run && a->trampoline < p->run + SDT_AGENT_POOL_SIZE &&
+		    far < SDT_AGENT_REACH && far > -SDT_AGENT_REACH)
+			pool = p;
+	}
+	if (pool == NULL)
+		a->trampoline = NULL;
+	for (i = 0; i < SDT_AGENT_POOLS && pool == NULL && sdt_agent.jumps && (sdt_agent.vectors || !a->site.is_nop); i++) {
 		struct sdt_agent_pool *p = &sdt_agent_pools[i];
 		intptr_t far = (intptr_t)((uintptr_t)p->run - a->code);
 
@@ -1252,6 +1301,7 @@ sdt_agent_on_trap(int signal, siginfo_t *info, void *context)
 	ucontext_t *uc = (ucontext_t *)context;
 	struct sdt_agent_armed *a = NULL;
 	struct sdt_agent_regs regs;
+	unsigned char now[sizeof sdt_agent_trap];
 	uintptr_t at, to;
 	int i;
 
@@ -1271,14 +1321,15 @@ sdt_agent_on_trap(int signal, siginfo_t *info, void *context)
 	for (i = 0; i < SDT_AGENT_SITES && a == NULL && info->si_code > 0; i++)
 		if (__atomic_load_n(&sdt_agent.armed[i].used, __ATOMIC_ACQUIRE) != 0 && sdt_agent.armed[i].code == at)
 			a = &sdt_agent.armed[i];
-	if (a == NULL || a->way == SDT_AGENT_BY_SEMAPHORE) {
-		sdt_agent_pass_on(signal, info, context);
-		return;
-	}
-	if (a->way == SDT_AGENT_BY_JUMP)	/* while its code is written */
-		to = a->code + a->length;
-	else if (a->used != 1)			/* the breakpoint has gone since */
+	if (a == NULL || a->way == SDT_AGENT_BY_SEMAPHORE || (a->way == SDT_AGENT_BY_BREAKPOINT && a->used != 1)) {
+		/* The breakpoint may have gone since. One that is there is another's. */
+		if (info->si_code <= 0 || sdt_agent_read(now, at, sizeof now) != 0 || memcmp(now, sdt_agent_trap, sizeof now) == 0) {
+			sdt_agent_pass_on(signal, info, context);
+			return;
+		}
 		to = at;
+	} else if (a->way == SDT_AGENT_BY_JUMP)	/* while its code is written */
+		to = a->code + a->length;
 	else {
 		to = a->site.address + a->step;
 		if (!a->site.is_test)
@@ -1288,7 +1339,7 @@ sdt_agent_on_trap(int signal, siginfo_t *info, void *context)
 			uc->uc_mcontext.gregs[REG_RAX] = 1;
 		if (a->step == 0) {
 			to = *(uintptr_t *)regs.r[SDT_AGENT_SP];
-			uc->uc_mcontext.gregs[REG_RSP] += sizeof to;
+			uc->uc_mcontext.gregs[REG_RSP] += (greg_t)sizeof to;
 		}
 #else
 		else
@@ -1359,14 +1410,14 @@ sdt_agent_arm(struct sdt_agent_armed *a)
 	return (error);
 }
 
-/* Puts the code of a site back, if it is what this agent has written. */
+/* Puts the code of a site back, if it is what this agent has written. Returns 0, or a reason; 1 if it was not. */
 SDT_AGENT_FN int
 sdt_agent_disarm(struct sdt_agent_armed *a)
 {
 	unsigned char code[16];
 
 	if (sdt_agent_read(code, a->code, a->length) != 0 || memcmp(code, a->now, a->length) != 0)
-		return (0);		/* the image is another, or another tracer has put it back */
+		return (1);		/* the image is another, or another tracer has put it back */
 	return (sdt_agent_replace(a, a->old));
 }
 #else	/* another machine */
@@ -1390,9 +1441,57 @@ struct sdt_agent_order {
 	const char *pattern;
 	sdt_agent_handler *handler;	/* NULL to switch off */
 	void *data;
-	int done, error;
+	int done, left, error;
+	int blocked;			/* a thread blocks SIGTRAP */
 	uintptr_t low, high;		/* the image that cannot go away now */
 };
+
+/*
+ * Adds to a semaphore, which never goes below 0. Tracers of the kernel count it, too. The word around it is written,
+ * because not all machines have atomic operations on two bytes.
+ */
+SDT_AGENT_FN void
+sdt_agent_count(uint16_t *semaphore, int n)
+{
+	const uintptr_t at = (uintptr_t)semaphore, inner = at & 2;
+	uint32_t *word = (uint32_t *)(at - inner), old = __atomic_load_n(word, __ATOMIC_SEQ_CST), next;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	const unsigned shift = inner ? 0 : 16;
+#else
+	const unsigned shift = inner ? 16 : 0;
+#endif
+
+	do {
+		const uint32_t value = old >> shift & 0xffff;
+
+		if (value == 0 && n < 0)
+			return;
+		next = (old & ~((uint32_t)0xffff << shift)) | ((value + (uint32_t)n) & 0xffff) << shift;
+	} while (!__atomic_compare_exchange_n(word, &old, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+}
+
+/* Waits until no thread is in the handler of a site that is off. Returns 0, or -1 after a second: a handler may be left by siglongjmp. */
+SDT_AGENT_FN int
+sdt_agent_quiet(struct sdt_agent_armed *a)
+{
+	int i;
+
+	for (i = 0; i < 10000 && __atomic_load_n(&a->inside, __ATOMIC_SEQ_CST) != 0; i++)
+		usleep(100);
+	return (i < 10000 ? 0 : -1);
+}
+
+/* Reports whether a site that is on is still as it was left: its library may have been loaded again. */
+SDT_AGENT_FN int
+sdt_agent_is_on(const struct sdt_agent_armed *a)
+{
+	unsigned char code[16];
+	uint16_t value = 0;
+
+	if (a->way != SDT_AGENT_BY_SEMAPHORE)
+		return (sdt_agent_read(code, a->code, a->length) == 0 && memcmp(code, a->now, a->length) == 0);
+	return (sdt_agent_read(&value, (uintptr_t)a->site.semaphore, sizeof value) == 0 && value != 0);
+}
 
 /* Switches one site on. */
 SDT_AGENT_FN int
@@ -1410,24 +1509,32 @@ sdt_agent_switch(const struct sdt_agent_site *site, void *data)
 			break;
 		} else if (sdt_agent.armed[i].used == 0 && a == NULL)
 			a = &sdt_agent.armed[i];
-	if (a == NULL || a->used == 1) {
-		o->error = a == NULL ? SDT_AGENT_FULL : SDT_AGENT_TAKEN;
-		return (0);
+	if (a == NULL)
+		error = SDT_AGENT_FULL;
+	else if (a->used == 1 && sdt_agent_is_on(a))
+		error = SDT_AGENT_TAKEN;
+	else {
+		__atomic_store_n(&a->used, 2, __ATOMIC_SEQ_CST);
+		if (sdt_agent_quiet(a) != 0)
+			error = SDT_AGENT_TAKEN;
 	}
-	a->site = *site;
-	a->handler = o->handler;
-	a->data = o->data;
-	if (site->is_test && site->semaphore != NULL) {
-		a->way = SDT_AGENT_BY_SEMAPHORE;
-		__atomic_store_n(&a->used, 1, __ATOMIC_RELEASE);
-	} else
-		error = sdt_agent_arm(a);
+	if (error == 0) {
+		a->site = *site;
+		a->handler = o->handler;
+		a->data = o->data;
+		if (site->is_test && site->semaphore != NULL) {
+			a->way = SDT_AGENT_BY_SEMAPHORE;
+			__atomic_store_n(&a->used, 1, __ATOMIC_SEQ_CST);
+		} else
+			error = o->blocked ? SDT_AGENT_SIGNAL : sdt_agent_arm(a);
+	}
 	if (error != 0) {
 		o->error = error;
+		o->left++;
 		return (0);
 	}
 	if (site->semaphore != NULL)
-		__atomic_fetch_add(site->semaphore, 1, __ATOMIC_SEQ_CST);
+		sdt_agent_count(site->semaphore, 1);
 	o->done++;
 	return (0);
 }
@@ -1459,42 +1566,110 @@ sdt_agent_image_order(struct dl_phdr_info *info, size_t size, void *data)
 	for (i = 0; i < SDT_AGENT_SITES; i++) {
 		struct sdt_agent_armed *a = &sdt_agent.armed[i];
 
+		struct sdt_agent_site site;
+
 		if (a->used != 1 || a->site.address < o->low || a->site.address >= o->high || !sdt_agent_match(&a->site, o->pattern))
 			continue;
-		if (a->way != SDT_AGENT_BY_SEMAPHORE && (got = sdt_agent_disarm(a)) != 0) {
+		/* In the place of the library there may be another one. */
+		if (sdt_agent_at(a->site.address, &site) != 0 || strcmp(site.name, a->site.name) != 0 || site.semaphore != a->site.semaphore)
+			continue;
+		if (a->way != SDT_AGENT_BY_SEMAPHORE && (got = sdt_agent_disarm(a)) < 0) {
 			o->error = got;
 			continue;
 		}
-		__atomic_store_n(&a->used, 2, __ATOMIC_RELEASE);
+		__atomic_store_n(&a->used, 2, __ATOMIC_SEQ_CST);
 		if (a->site.semaphore != NULL)
-			__atomic_fetch_sub(a->site.semaphore, 1, __ATOMIC_SEQ_CST);
+			sdt_agent_count(a->site.semaphore, -1);
 		o->done++;
 	}
 	return (0);
+}
+
+/* Reports whether a thread blocks SIGTRAP now. */
+SDT_AGENT_FN int
+sdt_agent_thread_blocks(const char *tid)
+{
+	char path[64], status[4096];
+	const char *mask;
+	ssize_t size;
+	int fd;
+
+	memcpy(path, "/proc/self/task/", 17);
+	strcat(strcat(path, tid), "/status");
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return (0);
+	size = read(fd, status, sizeof status - 1);
+	close(fd);
+	status[size > 0 ? size : 0] = 0;
+	/* sixteen digits, of which the last but one has signals 5 to 8 */
+	if ((mask = strstr(status, "\nSigBlk:\t")) == NULL || strcspn(mask + 9, "\n") != 16)
+		return (0);
+	return ((mask[9 + 14] & 1) != (mask[9 + 14] > '9'));
+}
+
+/*
+ * Reports whether some thread blocks SIGTRAP: the kernel would end the process
+ * at a breakpoint. The C library does so for a moment in threads that begin or end.
+ */
+SDT_AGENT_FN int
+sdt_agent_is_blocked(void)
+{
+	char entries[2048];
+	int i, blocked = 0, directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long n, at;
+
+	while (directory >= 0 && (n = syscall(SYS_getdents64, (long)directory, entries, (long)sizeof entries)) > 0)
+		for (at = 0; at < n; at += *(unsigned short *)(void *)(entries + at + 16)) {
+			const char *name = entries + at + 19;
+
+			if (*name < '0' || *name > '9' || strlen(name) > 20)
+				continue;
+			for (i = 0; i < 50 && sdt_agent_thread_blocks(name); i++)
+				usleep(1000);
+			blocked |= i == 50;
+		}
+	if (directory >= 0)
+		close(directory);
+	return (blocked);
 }
 
 SDT_AGENT_FN int
 sdt_agent_carry_out(struct sdt_agent_order *o)
 {
 	sigset_t all, before;
-	int i;
+	pid_t holder;
+	int i, images;
 
 	if (!sdt_agent.started)
 		return (SDT_AGENT_NOT_STARTED);
 	sigfillset(&all);
-#ifdef SDT_AGENT_REGS
 	sigdelset(&all, SIGTRAP);	/* this thread may meet a breakpoint, too */
-#endif
 	sigprocmask(SIG_BLOCK, &all, &before);
-	while (__atomic_exchange_n(&sdt_agent.lock, 1, __ATOMIC_ACQUIRE) != 0)
-		usleep(100);
-	sdt_agent_refresh();
+	for (holder = 0; !__atomic_compare_exchange_n(&sdt_agent.lock, &holder, getpid(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);)
+		if (holder == getpid()) {
+			usleep(100);
+			holder = 0;
+		}
+#ifndef SDT_AGENT_MPROTECT	/* an emulator has threads of its own */
+	o->blocked = o->handler != NULL && (sigismember(&before, SIGTRAP) == 1 || sdt_agent_is_blocked());
+#endif
+	if ((images = sdt_agent_refresh()) < 0)
+		o->error = images;
 	dl_iterate_phdr(sdt_agent_image_order, o);
-	for (i = 0; i < SDT_AGENT_SITES && o->handler == NULL; i++)
-		if (sdt_agent.armed[i].used == 1 && sdt_agent_match(&sdt_agent.armed[i].site, o->pattern) && o->error == 0) {
-			sdt_agent.armed[i].used = 2;	/* its image has gone */
+	for (i = 0; i < SDT_AGENT_SITES && o->handler == NULL; i++) {
+		struct sdt_agent_armed *a = &sdt_agent.armed[i];
+
+		if (a->used == 1 && sdt_agent_match(&a->site, o->pattern) && o->error == 0) {
+			a->used = 2;	/* its image has gone */
 			o->done++;
 		}
+		if (a->used == 2 && sdt_agent_busy == 0)
+			sdt_agent_quiet(a);
+	}
+	if (o->handler != NULL) {
+		sdt_agent.left = o->left;
+		sdt_agent.reason = o->error;
+	}
 	__atomic_store_n(&sdt_agent.lock, 0, __ATOMIC_RELEASE);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return (o->done > 0 ? o->done : o->error != 0 ? o->error : SDT_AGENT_NO_SITE);
@@ -1508,16 +1683,27 @@ sdt_agent_carry_out(struct sdt_agent_order *o)
 SDT_AGENT_FN int
 sdt_agent_on(const char *pattern, sdt_agent_handler *handler, void *data)
 {
-	struct sdt_agent_order o = { pattern, handler, data, 0, 0, 0, 0 };
+	struct sdt_agent_order o = { pattern, handler, data, 0, 0, 0, 0, 0, 0 };
 
 	return (sdt_agent_carry_out(&o));
 }
 
-/* Switches off what this agent has switched on and matches. Code is as before. */
+/* Returns how many matching sites the last sdt_agent_on has left off, and why the last of them. */
+SDT_AGENT_FN int
+sdt_agent_left(int *reason)
+{
+	*reason = sdt_agent.reason;
+	return (sdt_agent.left);
+}
+
+/*
+ * Switches off what this agent has switched on and matches. Code is as
+ * before, and no thread is in a handler any more, unless a handler calls it.
+ */
 SDT_AGENT_FN int
 sdt_agent_off(const char *pattern)
 {
-	struct sdt_agent_order o = { pattern, NULL, NULL, 0, 0, 0, 0 };
+	struct sdt_agent_order o = { pattern, NULL, NULL, 0, 0, 0, 0, 0, 0 };
 
 	return (sdt_agent_carry_out(&o));
 }
@@ -1526,12 +1712,20 @@ sdt_agent_off(const char *pattern)
 SDT_AGENT_FN int
 sdt_agent_start(void)
 {
+	int probe = 1, read = 0;
+
+	if (sdt_agent_read(&read, (uintptr_t)&probe, sizeof probe) != 0 || read != probe)
+		return (SDT_AGENT_MEMORY);
+	if (sdt_agent.list == NULL)
+		sdt_agent.list = &sdt_agent.lists[0];
 	sdt_agent.started = 1;
 #if defined(__x86_64__)
 	__builtin_cpu_init();
-	sdt_agent.jumps = __builtin_cpu_supports("avx") != 0;	/* and so xsave */
+	sdt_agent.jumps = 1;
+	sdt_agent.vectors = __builtin_cpu_supports("avx") != 0;	/* and so xsave */
 #elif defined(__aarch64__)
 	sdt_agent.jumps = 1;
+	sdt_agent.vectors = (getauxval(AT_HWCAP) >> 22 & 1) == 0;	/* without SVE */
 #endif
 	/* MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE */
 	if (syscall(SYS_membarrier, 1L << 6, 0L, 0L) != 0)

@@ -37,7 +37,7 @@ func (w *functionWriter) add(kind arch.Kind, sites []*Site, records []linkerset.
 		w.setFunction(rows, i, section, s.Change.RecordedOffset)
 		row.Semaphore = w.semaphore(s)
 		if s.Change.Site.Form == arch.Nop {
-			row.Operands = s.Operands
+			row.IsNop, row.Operands = true, s.Operands
 		}
 		if kind == arch.Probe {
 			var err error

@@ -97,7 +97,7 @@ func (a *applier) addNoted(e *elfreloc.Edit) error {
 func (w *functionWriter) addNoted(section int, rela bool, noted []*notes.Note) ([]linkerset.SymbolRef, error) {
 	rows := make([]notes.SiteFunction, len(noted))
 	for i, n := range noted {
-		rows[i] = notes.SiteFunction{Site: w.a.codeRef(section, n.Site.Offset), Operands: n.Args}
+		rows[i] = notes.SiteFunction{Site: w.a.codeRef(section, n.Site.Offset), IsNop: true, Operands: n.Args}
 		w.setFunction(rows, i, section, n.Site.Offset)
 		rows[i].Semaphore.Sym = w.notedSemaphore(n)
 	}

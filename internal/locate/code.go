@@ -237,7 +237,11 @@ func (c *Code) Function(a image.Addr) Place {
 	p := Place{file: c.inFile(a)}
 	f, ok := c.functions.Lookup(p.file.Section, p.file.Offset)
 	if !ok || !f.From.IsSymbol() || f.Unsized {
-		if recorded, found := c.Recorded(a, f.Start); found {
+		start := uint64(0)
+		if ok && !f.From.IsSymbol() {
+			start = f.Start
+		}
+		if recorded, found := c.Recorded(a, start); found {
 			f, ok, p.Recorded = recorded, true, true
 		}
 	}

@@ -20,11 +20,11 @@ func (c *Code) Recorded(a image.Addr, start uint64) (resolve.Function, bool) {
 		c.readRecorded()
 	}
 	at := c.inFile(a)
-	row := c.recorded.sites[at]
-	if row == nil && start != 0 {
+	row, isSite := c.recorded.sites[at]
+	if !isSite && start != 0 {
 		row = c.recorded.starts[image.Addr{Section: at.Section, Offset: start}]
 	}
-	if row == nil {
+	if row == nil || row.Function == "" {
 		return resolve.Function{}, false
 	}
 	return c.functions.Recorded(row.Function, at.Section, row.Start.Offset), true
@@ -49,13 +49,10 @@ func (c *Code) readRecorded() {
 	c.recorded = &recordedFunctions{map[image.Addr]*notes.FunctionRow{}, map[image.Addr]*notes.FunctionRow{}, faults}
 	for i := range rows {
 		row := &rows[i]
-		if row.Function == "" || row.Start.Section != row.Site.Section {
-			continue
-		}
-		if c.recorded.sites[row.Site] == nil {
+		if known := c.recorded.sites[row.Site]; known == nil || known.Function == "" {
 			c.recorded.sites[row.Site] = row
 		}
-		if c.recorded.starts[row.Start] == nil {
+		if row.Function != "" && c.recorded.starts[row.Start] == nil {
 			c.recorded.starts[row.Start] = row
 		}
 	}

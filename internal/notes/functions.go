@@ -93,8 +93,11 @@ type SiteFunction struct {
 	Function  string
 	Start     linkerset.SymbolRef
 	Semaphore linkerset.SymbolRef // the zero SymbolRef for none
-	Operands  string              // of a marked NOP; "" for others
-	Types     []string            // of the arguments, as the probe's definition has them; nil if it is not known
+	// IsNop reports that the site is a NOP from the start, whose arguments are where Operands say, "" for nowhere that is
+	// known. Those of others are where a call has them.
+	IsNop    bool
+	Operands string
+	Types    []string // of the arguments, as the probe's definition has them; nil if it is not known
 }
 
 // FunctionTable describes a table.
@@ -160,7 +163,7 @@ func (w *Writer) columns(rows []SiteFunction) (columns byte) {
 		if rows[i].Semaphore != (linkerset.SymbolRef{}) {
 			columns |= semaphoreColumn
 		}
-		if rows[i].Operands != "" {
+		if rows[i].IsNop {
 			columns |= operandsColumn
 		}
 		if len(rows[i].Types) > 0 {
@@ -185,13 +188,15 @@ func (w *Writer) noteSymbol() (sym uint32, err error) {
 		field = uint64(len(n.data))
 		n.data = append(n.data, make([]byte, distanceSize(w.columns(nil)))...)
 	})
-	holder := w.edit.AddComdat(elfreloc.NewSection{
+	// A local signature would lose its name in gold's -r, and lld takes groups of nameless signatures for one.
+	symbol := elfreloc.Symbol{Name: functionSymbol, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Other: byte(elf.STV_HIDDEN), Size: uint64(len(note.data))}
+	w.functionNote = w.edit.AddSymbol(symbol)
+	holder := w.edit.AddSection(elfreloc.NewSection{
 		Name: functionNoteSection, Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: noteAlign, Data: note.data,
-		Relocs: true, RelocCount: 1, Rela: rela,
+		Relocs: true, RelocCount: 1, Rela: rela, GroupOf: w.edit.AddGroup(w.functionNote),
 	})
-	w.functionNote = w.edit.AddSymbol(elfreloc.Symbol{
-		Name: functionSymbol, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Other: byte(elf.STV_HIDDEN), Section: holder, Size: uint64(len(note.data)),
-	})
+	symbol.Section = holder
+	w.edit.SetSymbol(w.functionNote, symbol)
 	table, err := w.addTable(FunctionTable{}, rela, holder, nil)
 	if err != nil {
 		return 0, err
@@ -247,7 +252,9 @@ func (b *tableBuilder) addRow(at int, row *SiteFunction) {
 	}
 	at += 4
 	if b.columns&operandsColumn != 0 {
-		b.putText(at, row.Operands)
+		if row.IsNop {
+			b.putText(at, row.Operands)
+		}
 		at += 4
 	}
 	if b.columns&typesColumn != 0 && len(row.Types) > 0 {
@@ -255,11 +262,8 @@ func (b *tableBuilder) addRow(at int, row *SiteFunction) {
 	}
 }
 
-// putText makes the field at an offset lead to a text and a NUL. That of "" stays 0.
+// putText makes the field at an offset lead to a text and a NUL.
 func (b *tableBuilder) putText(at int, text string) {
-	if text == "" {
-		return
-	}
 	offset, ok := b.texts[text]
 	if !ok {
 		offset = uint32(len(b.data))

@@ -27,8 +27,9 @@ type FunctionRow struct {
 	Format    linkerset.Format
 	Recorded  bool
 	Semaphore image.Ref // Null if the table names none
-	Operands  string    // of a marked NOP
-	Types     string    // of the arguments, separated by NUL; "" if none are known
+	IsNop     bool      // from the start, with Operands; others were calls
+	Operands  string
+	Types     string // of the arguments, separated by NUL; "" if none are known
 }
 
 // ReadFunctions returns the rows of all tables of functions of an object or an image, in their order. Tables are found by
@@ -292,6 +293,9 @@ func (t *functionTable) readRow(row *FunctionRow, off uint64) error {
 			}
 			t.functions[function] = f
 		}
+		if f.Start.Section != row.Site.Section || f.Start.Offset > row.Site.Offset {
+			return fmt.Errorf("the function %q begins behind its site", f.Function)
+		}
 		row.Function, row.Start = f.Function, f.Start
 	}
 	off += 4
@@ -299,6 +303,7 @@ func (t *functionTable) readRow(row *FunctionRow, off uint64) error {
 		if row.Operands, err = t.optional(off, "\x00"); err != nil {
 			return err
 		}
+		row.IsNop = t.o.Encoding.Order.Uint32(t.data[off:]) != 0
 		off += 4
 	}
 	if t.columns&typesColumn != 0 {

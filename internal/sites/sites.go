@@ -56,8 +56,11 @@ func (s *Site) Operands() string {
 	return ""
 }
 
+// HasTable reports whether a site without a note is in a table of functions.
+func (s *Site) HasTable() bool { return s.function != nil }
+
 // IsCall reports whether a site without a note is known to have been a call, whose arguments are where those of calls are.
-func (s *Site) IsCall() bool { return s.function != nil && s.function.Operands == "" }
+func (s *Site) IsCall() bool { return s.function != nil && !s.function.IsNop }
 
 // Options say which names stubs and probe objects have, and which records are read.
 type Options struct {

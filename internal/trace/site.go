@@ -214,7 +214,7 @@ func operandText(m *image.Module, from *sites.Site, types []string, form arch.Fo
 		code, err := m.Image.Bytes(from.Address, uint64(len(machine.Traits().Nops[0])))
 		return err != nil || slices.ContainsFunc(machine.Traits().Nops, func(nop []byte) bool { return bytes.Equal(nop, code) })
 	}
-	if from.Note != nil || text != "" || len(types) == 0 || !from.IsCall() && isNop() {
+	if from.Note != nil || text != "" || len(types) == 0 || !from.IsCall() && (from.HasTable() || isNop()) {
 		return text
 	}
 	var all []notes.ArgType

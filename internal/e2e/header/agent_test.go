@@ -1,6 +1,7 @@
 package header
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -26,7 +27,8 @@ func TestAgentCompiles(t *testing.T) {
 	} {
 		for _, compiler := range language.compilers {
 			for _, standard := range language.standards {
-				words := append(strings.Fields(compiler), "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", standard, "-I"+include, "-c", "-o", "/dev/null")
+				words := append(strings.Fields(compiler), "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wcast-qual", "-Wundef", "-Werror",
+					standard, "-I"+include, "-c", "-o", "/dev/null")
 				tools.Need(t, words[0])
 				tools.Must(t, words[0], append(words[1:], language.flags...)...)
 			}
@@ -41,6 +43,7 @@ type agentRun struct {
 	flags   string
 	linker  string
 	ways    map[string]string // by probe
+	cpu     string            // of the emulator, "" for its own choice
 }
 
 func (r agentRun) String() string {
@@ -54,13 +57,14 @@ func agentRuns() []agentRun {
 	breakpoints := map[string]string{"plain": "breakpoint", "all-types": "breakpoint"}
 	const emulated = " -DSDT_AGENT_MPROTECT"
 	return []agentRun{
-		{toolchains.AMD64, toolchains.GCC, "-O2", "bfd", jumps},
-		{toolchains.AMD64, toolchains.GCC, "-O0", "gold", jumps},
-		{toolchains.AMD64, toolchains.Clang, "-O2", "lld", jumps},
-		{toolchains.AMD64, toolchains.Clang, "-O1 -DSDT_CALLS", "mold", breakpoints},
-		{toolchains.AMD64, toolchains.GCC, "-O2 -DSDT_CALLS -DSDT_AGENT_MPROTECT", "bfd", breakpoints},
-		{toolchains.ARM64, toolchains.GCC, "-O2" + emulated, "bfd", jumps},
-		{toolchains.ARM64, toolchains.GCC, "-O1 -DSDT_CALLS" + emulated, "bfd", map[string]string{"all-types": "jump"}},
+		{toolchains.AMD64, toolchains.GCC, "-O2", "bfd", jumps, ""},
+		{toolchains.AMD64, toolchains.GCC, "-O0", "gold", jumps, ""},
+		{toolchains.AMD64, toolchains.Clang, "-O2", "lld", jumps, ""},
+		{toolchains.AMD64, toolchains.Clang, "-O1 -DSDT_CALLS", "mold", breakpoints, ""},
+		{toolchains.AMD64, toolchains.GCC, "-O2 -DSDT_CALLS -DSDT_AGENT_MPROTECT", "bfd", breakpoints, ""},
+		{toolchains.ARM64, toolchains.GCC, "-O2" + emulated, "bfd", jumps, "cortex-a72"},
+		{toolchains.ARM64, toolchains.GCC, "-O2 -g" + emulated, "bfd", breakpoints, "max"}, // a jump would not save the registers of SVE
+		{toolchains.ARM64, toolchains.GCC, "-O1 -DSDT_CALLS" + emulated, "bfd", map[string]string{"all-types": "jump"}, "cortex-a72"},
 	}
 }
 
@@ -85,7 +89,7 @@ func TestAgent(t *testing.T) {
 			tools.Must(t, driver[0], append(driver[1:], "-shared", "-o", library, filepath.Join(directory, "agentlibrary.o"))...)
 			tools.Must(t, r.machine.Tool("strip"), "-s", program, library)
 			milliseconds := 500 * tools.Cases(t, 1)
-			words := r.machine.Command(program, library, strconv.Itoa(milliseconds))
+			words := append([]string{"env", "QEMU_CPU=" + cmp.Or(r.cpu, "max")}, r.machine.Command(program, library, strconv.Itoa(milliseconds))...)
 			out := tools.Must(t, words[0], words[1:]...)
 			ways := map[string]string{}
 			for _, match := range regexp.MustCompile(`(?m)^(\S+) by (\S+)$`).FindAllStringSubmatch(out, -1) {

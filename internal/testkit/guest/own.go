@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -43,7 +44,7 @@ func traceByItself(flags []string) (count int, err error) {
 		match := event.FindStringSubmatch(line)
 		switch {
 		case match != nil:
-			events = append(events, strings.TrimSpace(match[1]+":"+match[2]+" "+strings.ReplaceAll(match[3], ",", "")))
+			events = append(events, match[1]+":"+match[2]+decimal(match[3]))
 		case word == "want":
 			wanted = append(wanted, rest)
 		case word == "guard":
@@ -57,5 +58,20 @@ func traceByItself(flags []string) (count int, err error) {
 			err = fmt.Errorf("guards are %s", strings.Join(guards, " "))
 		}
 	}
-	return len(events), errors.Join(err, same("hits", events, wanted))
+	if err = errors.Join(err, same("hits", events, wanted)); err != nil {
+		err = fmt.Errorf("%w; %s", err, messages.String())
+	}
+	return len(events), err
+}
+
+// decimal returns arguments with a space before each, as decimal numbers: unsigned words of a type that is not known may be pointers, and
+// are shown as such.
+func decimal(arguments string) (text string) {
+	for argument := range strings.FieldsFuncSeq(arguments, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if n, err := strconv.ParseUint(argument, 0, 64); err == nil {
+			argument = strconv.FormatUint(n, 10)
+		}
+		text += " " + argument
+	}
+	return text
 }

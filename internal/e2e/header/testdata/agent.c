@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	if (sdt_agent_on("", hit, &hits) != SDT_AGENT_NOT_STARTED)
 		faults++, printf("on before start\n");
 	order("start", sdt_agent_start());
-	im = sdt_agent.image[0];
+	im = sdt_agent.list->image[0];
 	before = malloc(im.text_high - im.text_low);
 	memcpy(before, (void *)im.text_low, im.text_high - im.text_low);
 	printf("%d sites\n", order("each", sdt_agent_each("agent:::", show, NULL)));
