@@ -16,6 +16,10 @@ type ThreadState struct {
 	// Link is the offset of the register that holds the return address of a function without a
 	// frame; 0 if a call pushes the return address.
 	Link int
+	// Flags is the offset of the register with the bits of Mode, which say that the thread executes another instruction set; 0 without
+	// one. A return address has the set in Traits.Mode.
+	Flags int
+	Mode  uint64
 	// Pointer is the offset of the thread pointer, and IDs are the distances behind it at which C libraries that are known keep the
 	// thread's ID; 0 and none if trampolines do not look there.
 	Pointer int

@@ -124,17 +124,17 @@ func unread(place string) (tracer string) {
 
 func (m Machine) Traits() *arch.Traits { return &traits[m.order] }
 
-// Breakpoint implements arch.Trapper, for NOPs that are executed on no condition.
+// Breakpoint implements arch.Trapper, for NOPs and returns that are executed on no condition.
 func (m Machine) Breakpoint(s arch.Site) []byte {
 	is := func(codes ...[]byte) bool {
 		return slices.ContainsFunc(codes, func(code []byte) bool { return bytes.Equal(code, s.Code) })
 	}
 	switch o, known := m.order, m.Traits().Breakpoints; {
-	case is(o.a32(nop), o.a32(oldNop)):
+	case is(o.a32(nop), o.a32(oldNop), o.a32(ret)):
 		return known[0]
 	case is(o.thumb(wideNop)):
 		return known[2]
-	case is(o.thumb(nopT), o.thumb(oldNopT)):
+	case is(o.thumb(nopT), o.thumb(oldNopT)), bytes.HasPrefix(s.Code, o.thumb(retT)):
 		return known[3]
 	}
 	return nil
@@ -196,6 +196,6 @@ func (Machine) RelocName(typ uint32) string {
 
 // threads is the layout of struct pt_regs, as programs of 32 bits have it.
 var threads = arch.ThreadState{
-	Size: 72, PC: 60, SP: 52, Link: 56,
+	Size: 72, PC: 60, SP: 52, Link: 56, Flags: 64, Mode: 1 << 5, // T of CPSR
 	Registers: arch.NumberedRegisters(map[string]int{"sl": 40, "fp": 44, "ip": 48, "sp": 52, "lr": 56, "pc": 60}, "r", 16, 0, 4),
 }

@@ -419,7 +419,7 @@ func (p *tracee) trap(th *thread) bool {
 		next = pc + 1
 	case isNop:
 	case p.state.Link > 0:
-		next = p.state.Get(data, p.state.Link, p.word, p.order) &^ p.machine.Traits().Mode
+		next = p.returnTo(data)
 	default:
 		sp := p.state.Get(data, p.state.SP, p.word, p.order)
 		word := make([]byte, p.word)
@@ -435,6 +435,19 @@ func (p *tracee) trap(th *thread) bool {
 	}
 	resume(th.tid, 0)
 	return true
+}
+
+// returnTo returns the address in the link register, whose instruction set the thread executes from then on.
+func (p *tracee) returnTo(data []byte) uint64 {
+	link, mode := p.state.Get(data, p.state.Link, p.word, p.order), p.machine.Traits().Mode
+	if p.state.Mode != 0 {
+		flags := p.state.Get(data, p.state.Flags, p.word, p.order) &^ p.state.Mode
+		if link&mode != 0 {
+			flags |= p.state.Mode
+		}
+		p.state.Put(data, p.state.Flags, p.word, p.order, flags)
+	}
+	return link &^ mode
 }
 
 // begin arms a program that has come to its first instruction: the libraries that it needs are loaded.

@@ -70,8 +70,14 @@ func TestBusy(t *testing.T) {
 				children = 3 * 100
 			}
 			if slices.Contains(flags, "--filter") {
-				if got["mix"] != 16*1500 || got["guarded"] != 16*1499 {
-					t.Errorf("got %v", got)
+				// Events that find no room while the tracer waits for a processor are counted.
+				var dropped int
+				if match := regexp.MustCompile(`, (\d+) dropped;`).FindStringSubmatch(messages); match != nil {
+					dropped, _ = strconv.Atoi(match[1])
+				}
+				missing := 16*1500 - got["mix"] + 16*1499 - got["guarded"]
+				if got["mix"] > 16*1500 || got["guarded"] > 16*1499 || missing > dropped {
+					t.Errorf("got %v, %d dropped", got, dropped)
 				}
 				return
 			}
