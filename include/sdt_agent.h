@@ -1295,6 +1295,14 @@ sdt_agent_pass_on(int signal, siginfo_t *info, void *context)
 	}
 }
 
+/* Reports whether the breakpoint of a site is this agent's now. */
+SDT_AGENT_FN int
+sdt_agent_owns_trap(const struct sdt_agent_armed *a)
+{
+	return (a->way == SDT_AGENT_BY_JUMP ||
+	    (a->way == SDT_AGENT_BY_BREAKPOINT && __atomic_load_n(&a->used, __ATOMIC_SEQ_CST) == 1));
+}
+
 SDT_AGENT_FN void
 sdt_agent_on_trap(int signal, siginfo_t *info, void *context)
 {
@@ -1321,12 +1329,18 @@ sdt_agent_on_trap(int signal, siginfo_t *info, void *context)
 	for (i = 0; i < SDT_AGENT_SITES && a == NULL && info->si_code > 0; i++)
 		if (__atomic_load_n(&sdt_agent.armed[i].used, __ATOMIC_ACQUIRE) != 0 && sdt_agent.armed[i].code == at)
 			a = &sdt_agent.armed[i];
-	if (a == NULL || a->way == SDT_AGENT_BY_SEMAPHORE || (a->way == SDT_AGENT_BY_BREAKPOINT && a->used != 1)) {
-		/* The breakpoint may have gone since. One that is there is another's. */
-		if (info->si_code <= 0 || sdt_agent_read(now, at, sizeof now) != 0 || memcmp(now, sdt_agent_trap, sizeof now) == 0) {
-			sdt_agent_pass_on(signal, info, context);
-			return;
-		}
+	/*
+	 * The breakpoint may have gone since, or is being set again. One that is there all the time, while the site is off,
+	 * is another's.
+	 */
+	for (i = 0; (a == NULL || !sdt_agent_owns_trap(a)) && info->si_code > 0 && i < 50; i++)
+		if (sdt_agent_read(now, at, sizeof now) == 0 && memcmp(now, sdt_agent_trap, sizeof now) != 0)
+			break;
+	if ((a == NULL || !sdt_agent_owns_trap(a)) && (i == 50 || info->si_code <= 0)) {
+		sdt_agent_pass_on(signal, info, context);
+		return;
+	}
+	if (a == NULL || !sdt_agent_owns_trap(a)) {
 		to = at;
 	} else if (a->way == SDT_AGENT_BY_JUMP)	/* while its code is written */
 		to = a->code + a->length;

@@ -18,6 +18,7 @@
 SDT_PROVIDER_DEFINE(agent);
 SDT_PROBE_DEFINE5(agent, , , all__types, "int", "const char *", "long", "unsigned char", "short");
 SDT_PROBE_DEFINE1(agent, , , plain, "int");
+SDT_PROBE_DEFINE0(agent, , , none);
 
 static long hits, faults;
 static volatile int stop;
@@ -47,6 +48,9 @@ static void hit(const struct sdt_agent_hit *h, void *data)
 			fail("arguments", h);
 		if (strncmp(h->site->function, "all_types", 9) != 0)
 			fail("function", h);
+	} else if (strcmp(h->site->name, "none") == 0) {
+		if (h->site->is_nop ? h->count != 0 || h->known != 0 : h->count > 8)
+			fail("arguments", h);
 	} else if (h->count != 1 || h->known != 1 || (long)h->args[0] != n)
 		fail("argument", h);
 }
@@ -57,6 +61,7 @@ __attribute__((noinline)) static double all_types(int n, double d)
 
 	if (SDT_PROBE_ENABLED(agent, , , all__types))
 		SDT_PROBE5(agent, , , all__types, n, text, LONG(n), (unsigned char)BYTE(n), (short)SHORT(n));
+	SDT_PROBE0(agent, , , none);	/* with numbers in vector registers */
 	return before + d;
 }
 
@@ -143,14 +148,15 @@ int main(int argc, char **argv)
 		faults++, printf("on twice\n");
 	for (int n = -500; n < 500; n++)
 		work(n);
-	if (hits != 2000)
-		faults++, printf("%ld hits of 2000\n", hits);
+	if (hits != 3000)
+		faults++, printf("%ld hits of 3000\n", hits);
 	order("off", sdt_agent_off("agent:::plain"));
 	for (int n = 0; n < 100; n++)
 		work(n);
-	if (hits != 2100)
-		faults++, printf("%ld hits of 2100\n", hits);
+	if (hits != 3200)
+		faults++, printf("%ld hits of 3200\n", hits);
 	order("off", sdt_agent_off("agent*:::all-types"));
+	order("off", sdt_agent_off("none"));
 	if (sdt_agent_off("") != SDT_AGENT_NO_SITE)
 		faults++, printf("off twice\n");
 	for (intptr_t i = 0; i < 8; i++)
