@@ -52,6 +52,26 @@ func (p *tracee) forget(key string) {
 	delete(p.modules, key)
 	p.armed = slices.DeleteFunc(p.armed, func(s *armedSite) bool { return s.module == key })
 	maps.DeleteFunc(p.traps, func(_ uint64, s *armedSite) bool { return s.module == key })
+	p.forgetSemaphores(key)
+}
+
+// forgetSemaphores forgets the semaphores of a module that was unloaded. If it is loaded again they are 0.
+func (p *tracee) forgetSemaphores(key string) {
+	for address, raised := range p.semaphores {
+		if raised.module != key {
+			continue
+		}
+		if raised.entry >= 0 {
+			p.setEntry(raised.entry, entry{})
+		}
+		delete(p.semaphores, address)
+	}
+}
+
+// isArmed reports whether the code of an armed site is still the tracer's.
+func (p *tracee) isArmed(s *armedSite) bool {
+	current := make([]byte, len(s.new))
+	return p.read(s.at, current) == nil && bytes.Equal(current, s.new)
 }
 
 // arm arms sites, while all threads are stopped. An error is of the whole process.
@@ -82,7 +102,10 @@ func (p *tracee) arm(found []*Site) error {
 	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(b.address, a.address) })
 	// Two probes may have one site, in functions that a linker has merged.
 	found = slices.CompactFunc(found, func(a, b *Site) bool { return a.address == b.address })
-	found = found[:min(len(found), maxSites-len(p.t.sites()))]
+	if room := maxSites - len(p.t.sites()); len(found) > room {
+		p.t.warn(fmt.Errorf("process %d: %d sites are not traced: a run has room for %d, also of processes that have ended; name the probes that you want", p.pid, len(found)-room, maxSites))
+		found = found[:room]
+	}
 	p.t.addSites(p, found)
 	for _, s := range found {
 		if s.refused == "" {
@@ -161,7 +184,7 @@ func (p *tracee) disarmOthers() error {
 func (p *tracee) armSite(s *Site) error {
 	if s.kind == arch.Enabled {
 		if s.semaphore != 0 {
-			return p.raise(s.semaphore)
+			return p.raise(s)
 		}
 		return p.armTest(s)
 	}
@@ -177,11 +200,11 @@ func (p *tracee) armSite(s *Site) error {
 	if p.jumper != nil && !s.layout.twice && !(p.filtered && s.layout.copies) {
 		if js, ok := p.jumper.JumpSite(s.form, current); ok {
 			if done, err := p.armByJump(s, js, current); done || err != nil {
-				return errors.Join(err, p.raise(s.semaphore))
+				return errors.Join(err, p.raise(s))
 			}
 		}
 	}
-	return errors.Join(p.armByTrap(s, current), p.raise(s.semaphore))
+	return errors.Join(p.armByTrap(s, current), p.raise(s))
 }
 
 // isOurs reports whether a jump to an area or a hop stood in the place of a site, which a killed tracer has left. If so, it puts the
@@ -339,7 +362,8 @@ func (p *tracee) change(s *Site, at uint64, old, code []byte) error {
 }
 
 // raise raises a semaphore, once for all sites that have it.
-func (p *tracee) raise(address uint64) error {
+func (p *tracee) raise(s *Site) error {
+	address := s.semaphore
 	if _, raised := p.semaphores[address]; raised || address == 0 {
 		return nil
 	}
@@ -350,7 +374,7 @@ func (p *tracee) raise(address uint64) error {
 			number = -1
 		}
 	}
-	p.semaphores[address] = number
+	p.semaphores[address] = raisedSemaphore{number, s.module}
 	return p.addToSemaphore(address, 1)
 }
 
@@ -370,15 +394,20 @@ func (p *tracee) addToSemaphore(address uint64, n int) error {
 // disarm puts the program's code back, while all threads are stopped. Code that is not the tracer's any more stays: a library
 // was unloaded there.
 func (p *tracee) disarm() {
+	for key, s := range p.modules {
+		if s != nil && !p.isArmed(s) {
+			p.forgetSemaphores(key) // memory of something else may be there
+		}
+	}
 	p.restore()
-	for address, number := range p.semaphores {
+	for address, raised := range p.semaphores {
 		p.addToSemaphore(address, -1)
-		if number >= 0 {
-			p.setEntry(number, entry{})
+		if raised.entry >= 0 {
+			p.setEntry(raised.entry, entry{})
 		}
 	}
 	p.setActive(0)
-	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]int{}
+	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]raisedSemaphore{}
 }
 
 func (p *tracee) restore() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sdtconvert/arch"
@@ -27,7 +28,7 @@ type collector struct {
 	values   []uint64 // room for the values of events
 	scratch  Event
 	emitted  uint64
-	ended    bool
+	ended    atomic.Bool
 
 	abandoned, damaged uint64
 }
@@ -55,8 +56,9 @@ func (c *collector) run(stop <-chan struct{}) {
 		begun := readClock()
 		c.mutex.Lock()
 		count := c.pass(false)
-		c.emit(begun - uint64(float64(delay)/c.clock.rate))
+		ready := c.ready(begun - uint64(float64(delay)/c.clock.rate))
 		c.mutex.Unlock()
+		c.deliver(ready) // which waits for a reader of the output; the program does not
 		pause := time.Millisecond
 		if count > 10000 {
 			pause = 0
@@ -106,7 +108,7 @@ func (c *collector) room(n int) []uint64 {
 // add takes an event in.
 func (c *collector) add(e *Event) {
 	c.count(&c.hits, e.Number, 1)
-	if c.sink == nil || c.ended {
+	if c.sink == nil || c.ended.Load() {
 		return
 	}
 	if c.filter.matches(e) {
@@ -133,32 +135,38 @@ func (c *collector) trapped(e Event) {
 	c.add(&e)
 }
 
-// emit hands over the events that are older than a time.
-func (c *collector) emit(before uint64) {
+// ready takes the events that are older than a time, in their order. The mutex is locked.
+func (c *collector) ready(before uint64) []Event {
 	byTime := func(a, b Event) int { return cmp.Compare(a.Time, b.Time) }
 	if !slices.IsSortedFunc(c.pending, byTime) { // as those of one processor are
 		slices.SortStableFunc(c.pending, byTime)
 	}
 	n, _ := slices.BinarySearchFunc(c.pending, before, func(e Event, t uint64) int { return cmp.Compare(e.Time, t) })
-	for i := range c.pending[:n] {
-		if c.ended {
-			break
-		}
-		more := c.sink.Event(&c.pending[i], c.clock)
-		if c.emitted++; !more || c.emitted == c.most {
-			c.ended = true
-			c.full()
-		}
-	}
-	if f, ok := c.sink.(interface{ Flush() error }); ok && n > 0 && f.Flush() != nil && !c.ended {
-		c.ended = true
-		c.full()
-	}
+	ready := slices.Clone(c.pending[:n])
 	left := copy(c.pending, c.pending[n:])
 	clear(c.pending[left:])
 	c.pending = c.pending[:left]
 	if left == 0 {
 		c.values = nil
+	}
+	return ready
+}
+
+// deliver hands events to the sink.
+func (c *collector) deliver(events []Event) {
+	for i := range events {
+		if c.ended.Load() {
+			return
+		}
+		more := c.sink.Event(&events[i], c.clock)
+		if c.emitted++; !more || c.emitted == c.most {
+			c.ended.Store(true)
+			c.full()
+		}
+	}
+	if f, ok := c.sink.(interface{ Flush() error }); ok && len(events) > 0 && f.Flush() != nil && !c.ended.Load() {
+		c.ended.Store(true)
+		c.full()
 	}
 }
 
@@ -238,12 +246,13 @@ func (c *collector) addCounts(table *counterTable) {
 
 // close hands over the last events.
 func (c *collector) close() error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	if c.sink == nil {
 		return nil
 	}
-	c.emit(^uint64(0))
+	c.mutex.Lock()
+	ready := c.ready(^uint64(0))
+	c.mutex.Unlock()
+	c.deliver(ready)
 	return c.sink.Close()
 }
 

@@ -355,7 +355,7 @@ func (t *tracer) handle(c change) {
 	th := p.threads[c.tid]
 	switch c.event() {
 	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
-		t.forked(p, eventMessage(c.tid))
+		t.forked(p, eventMessage(c.tid), c.event())
 		resume(c.tid, 0)
 	case unix.PTRACE_EVENT_EXEC:
 		t.executed(p, c.tid)
@@ -419,7 +419,7 @@ func (t *tracer) release(p *tracee) {
 }
 
 // forked handles a new thread or process, which stops before its first instruction.
-func (t *tracer) forked(p *tracee, tid int) {
+func (t *tracer) forked(p *tracee, tid, event int) {
 	c, known := t.early[tid]
 	delete(t.early, tid)
 	if !known {
@@ -431,10 +431,14 @@ func (t *tracer) forked(p *tracee, tid int) {
 		return // killed already
 	}
 	pid := processOf(tid)
+	shares, known := sharesMemory(p.pid, pid)
+	if !known { // the kernel, or a container's filter, does not tell: posix_spawn, system and vfork share it
+		shares = event == unix.PTRACE_EVENT_VFORK
+	}
 	switch {
-	case pid != p.pid && sharesMemory(p.pid, pid) && !t.Follow && len(p.traps) == 0:
+	case pid != p.pid && shares && !t.Follow && len(p.traps) == 0:
 		detach(tid, 0) // so that a setuid program which it becomes keeps its privileges
-	case pid == p.pid, sharesMemory(p.pid, pid):
+	case pid == p.pid, shares:
 		th := &thread{tid: tid, stopped: p.stopping}
 		p.threads[tid], t.owners[tid] = th, p
 		if !p.stopping {
@@ -478,13 +482,21 @@ func (p *tracee) fork(pid int) error {
 // undoIn puts the code back in a child that is not traced.
 func (p *tracee) undoIn(pid int) {
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
-	if err != nil {
-		p.t.warn(fmt.Errorf("process %d, a child of %d, keeps the tracer's code: %w", pid, p.pid, err))
+	if err != nil { // as of one that has made itself undumpable
+		for _, s := range slices.Backward(p.armed) {
+			if _, err := unix.PtracePokeText(pid, uintptr(s.at), s.old); err != nil {
+				p.t.warn(fmt.Errorf("process %d, a child of %d, keeps the tracer's code: %w", pid, p.pid, err))
+				return
+			}
+		}
 		return
 	}
 	defer memory.Close()
 	child := &tracee{t: p.t, pid: pid, memory: memory, order: p.order, threads: map[int]*thread{pid: {tid: pid, stopped: true}}, armed: p.armed}
 	child.restore()
+	if p.entry != nil {
+		child.write(p.entry.at, p.entry.old)
+	}
 	for address := range p.semaphores {
 		child.addToSemaphore(address, -1)
 	}
@@ -548,18 +560,23 @@ func (t *tracer) detachAll() {
 	}
 }
 
-// waitForChild waits until the program that was started has ended.
+// waitForChild waits until the program that was started has ended. Threads that could not be stopped before, as one that waits for
+// its child of vfork, are let go when they stop.
 func (t *tracer) waitForChild() {
 	for t.child != 0 && !t.ended {
-		c, ok := wait(t.child, true)
+		c, ok := wait(-1, true)
 		if !ok {
 			return
 		}
-		if c.status.Stopped() { // a thread that could not be detached
-			detach(c.tid, c.status.StopSignal())
+		if !c.status.Stopped() {
+			t.gone(nil, c)
 			continue
 		}
-		t.gone(nil, c)
+		sig := unix.Signal(0)
+		if c.event() == 0 && c.status.StopSignal() != systemCallStop {
+			sig = c.status.StopSignal()
+		}
+		detach(c.tid, sig)
 	}
 }
 

@@ -39,8 +39,8 @@ type tracee struct {
 	modules    map[string]*armedSite // that were looked at; with a site that is armed there, nil for none
 	armed      []*armedSite
 	traps      map[uint64]*armedSite // breakpoints, by address
-	semaphores map[uint64]int        // raised, with the number of its entry in the ledger
-	entry      *armedSite            // where the program begins, if it has not begun
+	semaphores map[uint64]raisedSemaphore
+	entry      *armedSite // where the program begins, if it has not begun
 
 	areas       []*area
 	ledger      []entry
@@ -58,6 +58,12 @@ type tracee struct {
 	mapsText    string // /proc/PID/maps when modules were looked for
 }
 
+// raisedSemaphore is a semaphore that the tracer has raised.
+type raisedSemaphore struct {
+	entry  int // its number in the ledger, -1 for none
+	module string
+}
+
 // armedSite is code that the tracer has changed.
 type armedSite struct {
 	*Site
@@ -73,7 +79,7 @@ func newTracee(t *tracer, pid int) (*tracee, error) {
 	}
 	p := &tracee{
 		t: t, pid: pid, memory: memory, threads: map[int]*thread{}, modules: map[string]*armedSite{}, traps: map[uint64]*armedSite{},
-		semaphores: map[uint64]int{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
+		semaphores: map[uint64]raisedSemaphore{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
 	}
 	p.filtered = isFiltered(pid)
 	return p, nil
@@ -121,7 +127,7 @@ func (p *tracee) stop() bool {
 			}
 			c, ok := wait(th.tid, false)
 			switch {
-			case !ok && time.Since(begun) > 20*time.Millisecond && isBlocked(th.tid):
+			case !ok && (isZombie(th.tid) || time.Since(begun) > 20*time.Millisecond && isBlocked(th.tid)):
 				continue
 			case !ok:
 				waiting++

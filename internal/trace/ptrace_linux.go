@@ -149,11 +149,14 @@ func isBlocked(tid int) bool {
 	return strings.HasPrefix(processStatus(tid, "State"), "D")
 }
 
-// sharesMemory reports whether two processes have the same memory.
-func sharesMemory(a, b int) bool {
+// isZombie reports whether a thread has ended, while others of its process run.
+func isZombie(tid int) bool { return strings.HasPrefix(processStatus(tid, "State"), "Z") }
+
+// sharesMemory reports whether two processes have the same memory. known is false if the kernel does not tell.
+func sharesMemory(a, b int) (shares, known bool) {
 	const kcmpVM = 1
 	result, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
-	return errno == 0 && result == 0
+	return result == 0, errno == 0
 }
 
 // explainSeize says why a process cannot be traced, and what to do.
