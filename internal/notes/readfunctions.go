@@ -69,8 +69,14 @@ type functionReader struct {
 	faults []error
 }
 
+// mostFaults bounds the faults that are kept of an image: in a hostile one each row has some.
+const mostFaults = 1000
+
 // fail notes a fault at an address.
 func (r *functionReader) fail(at image.Addr, format string, args ...any) {
+	if len(r.faults) == mostFaults {
+		return
+	}
 	r.faults = append(r.faults, &elfreloc.Error{File: r.im.Name(), Section: r.im.Place(at), Err: fmt.Errorf(format, args...)})
 }
 
