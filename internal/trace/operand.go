@@ -4,23 +4,29 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 )
 
-// The operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
-var (
-	operandPattern  = regexp.MustCompile(`(-?\d+)f?@((?:,\s+|[^\s@])+)`)
-	constantPattern = regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`)
-	// An address, or with a $ in x86 the constant that it is.
-	symbolPattern = regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`)
-	// disp(base,index,scale) of x86; disp(base) of ppc64, riscv64 and s390x.
-	parenPattern = regexp.MustCompile(`^(?:(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`)
-	// [base, #disp] of arm and arm64.
-	bracketPattern = regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+))?\]$`)
-	// $base,disp of loong64.
-	commaPattern = regexp.MustCompile(`^(\$\w+),\s*(-?\d+)$`)
-)
+// operandPatterns match the operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
+type operandPatterns struct{ operand, constant, symbol, paren, bracket, comma *regexp.Regexp }
+
+// patterns are made when they are asked for: other commands have no use for them.
+var patterns = sync.OnceValue(func() *operandPatterns {
+	return &operandPatterns{
+		operand:  regexp.MustCompile(`(-?\d+)f?@((?:,\s+|[^\s@])+)`),
+		constant: regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`),
+		// An address, or with a $ in x86 the constant that it is.
+		symbol: regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`),
+		// disp(base,index,scale) of x86; disp(base) of ppc64, riscv64 and s390x.
+		paren: regexp.MustCompile(`^(?:(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`),
+		// [base, #disp] of arm and arm64.
+		bracket: regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+))?\]$`),
+		// $base,disp of loong64.
+		comma: regexp.MustCompile(`^(\$\w+),\s*(-?\d+)$`),
+	}
+})
 
 // operandReader reads the operands of one module's notes.
 type operandReader struct {
@@ -31,7 +37,7 @@ type operandReader struct {
 
 // read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers.
 func (r *operandReader) read(text string) (operands []arch.Operand) {
-	for _, match := range operandPattern.FindAllStringSubmatch(text, -1) {
+	for _, match := range patterns().operand.FindAllStringSubmatch(text, -1) {
 		size, _ := strconv.Atoi(match[1])
 		operand, ok := r.place(match[2])
 		operand.Size, operand.Signed = max(size, -size), size < 0
@@ -50,7 +56,7 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 		o.Kind, o.Base = arch.InRegister, at
 		return o, true
 	}
-	if match := constantPattern.FindStringSubmatch(text); match != nil {
+	if match := patterns().constant.FindStringSubmatch(text); match != nil {
 		value, err := strconv.ParseInt(match[1], 0, 64)
 		if unsigned, err2 := strconv.ParseUint(match[1], 0, 64); err != nil && err2 == nil {
 			value, err = int64(unsigned), nil
@@ -59,7 +65,7 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 		return o, err == nil
 	}
 	o.Kind = arch.InMemory
-	if match := symbolPattern.FindStringSubmatch(text); match != nil {
+	if match := patterns().symbol.FindStringSubmatch(text); match != nil {
 		address, ok := r.address(match[3])
 		o.Value = address + parseDisplacement(match[2]) + parseDisplacement(match[4])
 		if match[1] != "" {
@@ -67,12 +73,12 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 		}
 		return o, ok
 	}
-	if match := parenPattern.FindStringSubmatch(text); match != nil {
+	if match := patterns().paren.FindStringSubmatch(text); match != nil {
 		return o, r.memory(&o, match)
 	}
-	match := bracketPattern.FindStringSubmatch(text)
+	match := patterns().bracket.FindStringSubmatch(text)
 	if match == nil {
-		match = commaPattern.FindStringSubmatch(text)
+		match = patterns().comma.FindStringSubmatch(text)
 	}
 	if match == nil {
 		return o, false
