@@ -123,8 +123,10 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	if isTerminal(p.Stdout) {
 		w = p.Stdout
 	}
-	if o.Sink, err = f.sink(p, w); err != nil {
-		return false, err
+	if !o.Count {
+		if o.Sink, err = f.sink(p, w); err != nil {
+			return false, err
+		}
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
@@ -139,7 +141,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	}
 	err = errors.Join(err, out.Flush())
 	if errors.Is(err, syscall.EPIPE) {
-		err = nil // who reads has seen enough
+		err = nil // the reader has closed the pipe, such as head
 	}
 	printStatistics(p.Stderr, statistics)
 	return f.end(p, statistics, err)
@@ -241,11 +243,9 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 	return nil
 }
 
-// sink returns what takes the events; nil if they are only counted.
+// sink returns what takes the events.
 func (f *traceFlags) sink(p *program, w io.Writer) (trace.Sink, error) {
 	switch {
-	case f.count && f.filter == "" && f.most == 0:
-		return nil, nil
 	case f.count:
 		return &trace.CountSink{}, nil
 	case f.hist != "":

@@ -412,8 +412,7 @@ func (p *tracee) disarm() {
 
 func (p *tracee) restore() {
 	for _, s := range slices.Backward(p.armed) { // as armed sites may be part of the jumps of those before them
-		current := make([]byte, len(s.new))
-		if p.read(s.at, current) != nil || !bytes.Equal(current, s.new) {
+		if !p.isArmed(s) {
 			continue
 		}
 		if err := p.write(s.at, s.old); err != nil {

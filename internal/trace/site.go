@@ -182,8 +182,8 @@ func symbols(o *elfreloc.Object, base uint64) func(name string) (uint64, bool) {
 		if err != nil {
 			return 0, false
 		}
-		for i := range table.Len() {
-			if s := table.At(i); s.Name == name && s.Section > 0 {
+		for _, s := range table.Named(name) {
+			if s.Section > 0 {
 				return s.Value + base, true
 			}
 		}

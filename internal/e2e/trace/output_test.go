@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 	expect.Equal(t, []string{"app:guarded:main:hit(2)"}, got.lines)
 }
 
-// A pipe that nobody reads ends the trace, and not the program.
+// A pipe whose reader has gone ends the trace, and not the program.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	program := orders(t)

@@ -322,7 +322,7 @@ func TestOthers(t *testing.T) {
 	listed := tools.Output(t, converter, "list", "-v", "-p", strconv.Itoa(pid), "busy:::signal")
 	match := regexp.MustCompile(`site +0x([0-9a-f]+)`).FindStringSubmatch(listed)
 	address := int64(expect.Value(strconv.ParseUint(match[1], 16, 64))(t))
-	expect.OK(t, syscall.Kill(pid, syscall.SIGSTOP)) // so that nobody meets it
+	expect.OK(t, syscall.Kill(pid, syscall.SIGSTOP)) // so that no thread meets it
 	expect.Value(file.WriteAt([]byte{0xcc}, address))(t)
 	_, messages, _ = tools.Command{}.Apart(converter, "trace", "-c", "--for", "20ms", "-p", strconv.Itoa(pid))
 	expect.Contains(t, messages, "busy:busy:handler:signal at handler+")
