@@ -334,6 +334,25 @@ sdt_agent_expand(struct sdt_agent_image *im, uintptr_t at, uintptr_t low, uintpt
 		im->tables -= foot.size;
 }
 
+/* Sets the addresses that the segments of an image with all of flags take: from low to before high. */
+SDT_AGENT_FN void
+sdt_agent_bounds(const struct dl_phdr_info *info, uint32_t flags, uintptr_t *low, uintptr_t *high)
+{
+	int i;
+
+	*low = UINTPTR_MAX;
+	*high = 0;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr, stop = start + p->p_memsz;
+
+		if (p->p_type != PT_LOAD || (p->p_flags & flags) != flags || stop < start)
+			continue;
+		*low = start < *low ? start : *low;
+		*high = stop > *high ? stop : *high;
+	}
+}
+
 /* Takes in an image that has a note (dl_iterate_phdr). */
 SDT_AGENT_FN int
 sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
@@ -341,27 +360,14 @@ sdt_agent_add_image(struct dl_phdr_info *info, size_t size, void *data)
 	static const char owner[12] = "sdtconvert";
 	struct sdt_agent_image im;
 	const char *name = info->dlpi_name;
-	uintptr_t at, first, start, stop;
+	uintptr_t at, first, start;
 	struct sdt_agent_images *list = &sdt_agent.lists[sdt_agent.list == sdt_agent.lists];
 	int i, j, full;
 	(void)size;
 
 	memset(&im, 0, sizeof im);
-	im.low = im.text_low = UINTPTR_MAX;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		start = info->dlpi_addr + p->p_vaddr;
-		stop = start + p->p_memsz;
-		if (p->p_type != PT_LOAD || stop < start)
-			continue;
-		im.low = start < im.low ? start : im.low;
-		im.high = stop > im.high ? stop : im.high;
-		if (p->p_flags & PF_X) {
-			im.text_low = start < im.text_low ? start : im.text_low;
-			im.text_high = stop > im.text_high ? stop : im.text_high;
-		}
-	}
+	sdt_agent_bounds(info, 0, &im.low, &im.high);
+	sdt_agent_bounds(info, PF_X, &im.text_low, &im.text_high);
 	for (i = 0; i < info->dlpi_phnum && im.tables == im.end; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uint32_t head[6];
@@ -1561,16 +1567,7 @@ sdt_agent_image_order(struct dl_phdr_info *info, size_t size, void *data)
 	int i, got;
 	(void)size;
 
-	o->low = UINTPTR_MAX;
-	o->high = 0;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		o->low = info->dlpi_addr + p->p_vaddr < o->low ? info->dlpi_addr + p->p_vaddr : o->low;
-		o->high = info->dlpi_addr + p->p_vaddr + p->p_memsz > o->high ? info->dlpi_addr + p->p_vaddr + p->p_memsz : o->high;
-	}
+	sdt_agent_bounds(info, 0, &o->low, &o->high);
 	if (o->handler != NULL) {
 		got = sdt_agent_each(o->pattern, sdt_agent_switch, o);
 		if (got < 0)
