@@ -119,7 +119,19 @@ type Jumper interface {
 	// CallStub returns code for an address that makes a system call, and then gives the thread the registers of a ThreadState at
 	// another address. It is nil if the machine has no such code.
 	CallStub(at, registers uint64) []byte
+	// TrapHandler returns the code of a handler of SIGTRAP, for a program whose breakpoints have no tracer any more. Code that returns
+	// from a handler comes first, then the handler, at TrapHandlerEntry. It looks for the breakpoint in a table: TrapTableSize
+	// bytes of entries, up to one with address 0, and a zeroed struct sigaction. A SIGTRAP that is not there has the default action.
+	TrapHandler(table uint64) []byte
 }
+
+// The table of breakpoints of a TrapHandler. An entry is two words: the address of a breakpoint, and where the program goes on, 0 to
+// return from the function.
+const (
+	TrapEntrySize    = 16
+	TrapTableSize    = 256 << 10
+	TrapHandlerEntry = 16
+)
 
 // JumpSite says which bytes of a site a jump replaces. A thread may stand between the
 // instructions of a site, or behind its first one in the next instruction of the program.
@@ -195,5 +207,5 @@ type SystemCall struct {
 	// call if its result asks for that. It is -1 for a machine whose kernel does so before the thread stops.
 	NoRestart int
 
-	Mmap, MemfdCreate, Close, RestartSyscall uint64 // numbers
+	Mmap, MemfdCreate, Close, Sigaction, RestartSyscall uint64 // numbers
 }

@@ -63,7 +63,7 @@ func (machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x0f, 0x05}, // syscall
 		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
-		Mmap: 9, MemfdCreate: 319, Close: 3, RestartSyscall: 219,
+		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, RestartSyscall: 219,
 	}
 }
 

@@ -81,6 +81,7 @@ func TestTrampolines(t *testing.T) {
 			if stub := jumper.CallStub(at, at+0x400); stub != nil {
 				show("call", at, stub)
 			}
+			show("handler of SIGTRAP", at, jumper.TrapHandler(0x7f0000500000))
 			golden := tools.Root("arch", name, "testdata", "trampoline.txt")
 			if *updateTrampolines {
 				expect.OK(t, os.WriteFile(golden, []byte(b.String()), 0o666))

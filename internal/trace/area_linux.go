@@ -36,8 +36,9 @@ const (
 	ledgerAt   = 64
 	ledgerEnd  = 14 << 10
 	stubAt     = 14 << 10 // the code of system calls
-	stubSize   = 1 << 10
-	blockAt    = 15 << 10 // the registers that it restores
+	stubSize   = 512
+	handlerAt  = stubAt + stubSize // the handler of SIGTRAP
+	blockAt    = 15 << 10          // the registers that it restores
 
 	entrySize  = 24 // kind, address, length
 	memoryName = "sdtconvert"
@@ -49,6 +50,7 @@ const (
 	sharedEntry
 	hopEntry
 	semaphoreEntry
+	tableEntry // of breakpoints
 )
 
 // entry is what a ledger says of one thing.
@@ -216,6 +218,9 @@ func (p *tracee) adopt() error {
 				e.kind = noEntry
 			}
 			p.ledger = append(p.ledger, e)
+			if e.kind == tableEntry {
+				p.adoptHandler(e.address)
+			}
 		}
 	}
 	return nil
@@ -236,6 +241,8 @@ func isMapped(maps []image.Mapping, e entry) bool {
 			return false
 		case e.kind == hopEntry:
 			return m.Executable && m.Path == ""
+		case e.kind == tableEntry:
+			return !m.Executable && m.Path == "" && m.End-m.Start == tableLength
 		}
 		return !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
 	})

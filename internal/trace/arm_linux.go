@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/internal/listing"
 )
 
 // look finds the sites of modules that were not looked at before.
@@ -47,53 +45,18 @@ func (p *tracee) look() ([]*Site, error) {
 	return f.sites, nil
 }
 
-// forget forgets a module that was unloaded.
-func (p *tracee) forget(key string) {
-	delete(p.modules, key)
-	p.armed = slices.DeleteFunc(p.armed, func(s *armedSite) bool { return s.module == key })
-	maps.DeleteFunc(p.traps, func(_ uint64, s *armedSite) bool { return s.module == key })
-	p.forgetSemaphores(key)
-}
-
-// forgetSemaphores forgets the semaphores of a module that was unloaded. If it is loaded again they are 0.
-func (p *tracee) forgetSemaphores(key string) {
-	for address, raised := range p.semaphores {
-		if raised.module != key {
-			continue
-		}
-		if raised.entry >= 0 {
-			p.setEntry(raised.entry, entry{})
-		}
-		delete(p.semaphores, address)
-	}
-}
-
-// isArmed reports whether the code of an armed site is still the tracer's.
-func (p *tracee) isArmed(s *armedSite) bool {
-	current := make([]byte, len(s.new))
-	return p.read(s.at, current) == nil && bytes.Equal(current, s.new)
-}
-
 // arm arms sites, while all threads are stopped. An error is of the whole process.
 func (p *tracee) arm(found []*Site) error {
 	if len(found) == 0 {
 		return nil
 	}
 	if p.jumper != nil {
-		isNew := p.areas == nil
-		if isNew {
-			if err := p.adopt(); err != nil {
-				return err
-			}
-		}
-		if err := p.beginCalls(); err != nil {
-			return err
-		}
+		err := p.prepare(found[0].address)
 		defer func() { p.endCalls() }()
-		if isNew {
-			if err := p.prepare(found[0].address); err != nil {
+		if err != nil {
+			p.jumper = nil
+			if p.t.jumps {
 				p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, err))
-				p.jumper = nil
 			}
 		}
 	}
@@ -120,9 +83,17 @@ func (p *tracee) arm(found []*Site) error {
 	return nil
 }
 
-// prepare makes the first area, or undoes what an earlier tracer has left: it lowers the semaphores. Sites are disarmed when
-// they are armed anew.
+// prepare has a thread make system calls. The first time it makes an area, or undoes what an earlier tracer has left.
 func (p *tracee) prepare(near uint64) error {
+	isNew := p.areas == nil
+	if isNew {
+		if err := p.adopt(); err != nil {
+			return err
+		}
+	}
+	if err := p.beginCalls(); err != nil || !isNew {
+		return err
+	}
 	p.findThreadID()
 	for n, e := range p.ledger {
 		switch e.kind {
@@ -134,50 +105,17 @@ func (p *tracee) prepare(near uint64) error {
 		}
 	}
 	if len(p.areas) > 0 {
-		if p.leftArmed {
-			return p.disarmOthers()
+		if !p.leftArmed {
+			return nil
 		}
-		return nil
+		err := p.disarmOthers()
+		p.leftArmed = false
+		return err
 	}
 	if _, err := p.newArea(near); err != nil {
 		return err
 	}
 	return p.placeStub() // in the area
-}
-
-// disarmOthers disarms all sites that a killed tracer has left armed, also of probes that are not wanted now.
-func (p *tracee) disarmOthers() error {
-	process, err := image.OpenProcess(p.pid)
-	if err != nil {
-		return err
-	}
-	defer process.Close()
-	all := &finder{Options: p.t.Listing}
-	all.Filter = listing.Filter{}
-	for _, m := range process.Modules {
-		if m.Image != nil && m.Image.Machine() == p.machine {
-			if err := all.find(m); err != nil {
-				p.t.warn(err)
-			}
-		}
-	}
-	slices.SortStableFunc(all.sites, func(a, b *Site) int { return cmp.Compare(a.address, b.address) })
-	for _, s := range all.sites {
-		current := make([]byte, len(s.original))
-		if p.read(s.address, current) != nil {
-			continue
-		}
-		test := slices.IndexFunc(p.machine.Traits().Tests, func(c arch.TestCode) bool {
-			return bytes.HasPrefix(s.original, c.False) && bytes.HasPrefix(current, c.True)
-		})
-		switch {
-		case s.kind == arch.Enabled && s.semaphore == 0 && test >= 0:
-			p.write(s.address, p.machine.Traits().Tests[test].False)
-		case s.kind == arch.Probe:
-			p.isOurs(s, current)
-		}
-	}
-	return nil
 }
 
 // armSite arms one site.
@@ -197,7 +135,7 @@ func (p *tracee) armSite(s *Site) error {
 	}
 	// Of bytes behind the form, what is there counts: another site may be armed there.
 	copy(current, s.original[:min(len(s.form.Code), len(current))])
-	if p.jumper != nil && !s.layout.twice && !(p.filtered && s.layout.copies) {
+	if p.jumper != nil && p.t.jumps && !s.layout.twice && !(p.filtered && s.layout.copies) {
 		if js, ok := p.jumper.JumpSite(s.form, current); ok {
 			if done, err := p.armByJump(s, js, current); done || err != nil {
 				return errors.Join(err, p.raise(s))
@@ -205,31 +143,6 @@ func (p *tracee) armSite(s *Site) error {
 		}
 	}
 	return errors.Join(p.armByTrap(s, current), p.raise(s))
-}
-
-// isOurs reports whether a jump to an area or a hop stood in the place of a site, which a killed tracer has left. If so, it puts the
-// site's own code back.
-func (p *tracee) isOurs(s *Site, current []byte) bool {
-	if p.jumper == nil {
-		return false
-	}
-	js, ok := p.jumper.JumpSite(s.form, s.original)
-	if !ok {
-		return false
-	}
-	in := func(to uint64) bool {
-		return p.hops[to&^0xfff] || slices.ContainsFunc(p.areas, func(a *area) bool { return to >= a.start && to < a.start+areaSize })
-	}
-	to, jumps := p.machine.Branch(arch.Text{Code: current, Start: s.address}, s.address+js.Offset)
-	if !jumps || !in(to) {
-		return false
-	}
-	length := int(js.Offset) + len(js.Fixed)
-	if p.write(s.address, s.original[:min(length, len(s.original))]) != nil {
-		return false
-	}
-	copy(current, s.original[:length])
-	return true
 }
 
 // armByJump arms a site by a jump to a trampoline, if one can be put there.
@@ -299,38 +212,6 @@ func (p *tracee) counter(site, processors uint32) (uint64, error) {
 	return p.counters[table] + uint64(site%countersPerTable)*uint64(processors)*arch.CounterStride, nil
 }
 
-// armByTrap arms a site by a breakpoint.
-func (p *tracee) armByTrap(s *Site, current []byte) error {
-	code := p.machine.Traits().Breakpoints[0]
-	if m, ok := p.machine.(arch.Trapper); ok {
-		code = m.Breakpoint(s.form)
-	}
-	if code == nil {
-		return errors.New("no breakpoint fits its form")
-	}
-	if len(s.form.Code) > 0 && s.form.Form != arch.Call && s.form.Form != arch.Nop && !p.endsInReturn(s, current) {
-		return errors.New("the jump there is one that the tracer cannot make for the program")
-	}
-	if len(current) < len(code) {
-		return errors.New("its code ends there")
-	}
-	s.traps = true
-	if err := p.change(s, s.address, current[:len(code)], code); err != nil {
-		return err
-	}
-	p.traps[s.address] = p.armed[len(p.armed)-1]
-	return nil
-}
-
-// endsInReturn reports whether the recorded instruction of a tail call is a return, or a NOP before one.
-func (p *tracee) endsInReturn(s *Site, current []byte) bool {
-	if p.state.Link > 0 {
-		_, jumps := p.machine.Branch(arch.Text{Code: current, Start: s.address}, s.address)
-		return !jumps
-	}
-	return len(current) > 0 && (current[0] == 0xc3 || current[0] == 0x90)
-}
-
 // armTest makes an is-enabled test true that loads no semaphore.
 func (p *tracee) armTest(s *Site) error {
 	for _, test := range p.machine.Traits().Tests {
@@ -391,93 +272,6 @@ func (p *tracee) addToSemaphore(address uint64, n int) error {
 	return p.write(address, data[:])
 }
 
-// disarm puts the program's code back, while all threads are stopped. Code that is not the tracer's any more stays: a library
-// was unloaded there.
-func (p *tracee) disarm() {
-	for key, s := range p.modules {
-		if s != nil && !p.isArmed(s) {
-			p.forgetSemaphores(key) // memory of something else may be there
-		}
-	}
-	p.restore()
-	for address, raised := range p.semaphores {
-		p.addToSemaphore(address, -1)
-		if raised.entry >= 0 {
-			p.setEntry(raised.entry, entry{})
-		}
-	}
-	p.setActive(0)
-	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]raisedSemaphore{}
-}
-
-func (p *tracee) restore() {
-	for _, s := range slices.Backward(p.armed) { // as armed sites may be part of the jumps of those before them
-		if !p.isArmed(s) {
-			continue
-		}
-		if err := p.write(s.at, s.old); err != nil {
-			p.t.warn(fmt.Errorf("process %d: the code at %#x cannot be put back: %w", p.pid, s.at, err))
-		}
-	}
-}
-
-// trap handles a thread that has met a breakpoint of the tracer. It returns false for others.
-func (p *tracee) trap(th *thread) bool {
-	if len(p.traps) == 0 && p.entry == nil || p.state == nil {
-		return false
-	}
-	data, err := registers(th.tid, p.state.Size)
-	if err != nil {
-		return false
-	}
-	pc := p.state.Get(data, p.state.PC, p.word, p.order) - p.state.Trap
-	if p.entry != nil && pc == p.entry.at {
-		p.begin(th, data, pc)
-		return true
-	}
-	s := p.traps[pc]
-	if s == nil {
-		return false
-	}
-	p.t.trapped(p, th, s, data)
-	next := pc + uint64(len(s.form.Code))
-	isNop := s.form.Form == arch.Call || s.form.Form == arch.Nop
-	switch {
-	case p.state.Link == 0 && s.old[0] == 0x90:
-		next = pc + 1
-	case isNop:
-	case p.state.Link > 0:
-		next = p.returnTo(data)
-	default:
-		sp := p.state.Get(data, p.state.SP, p.word, p.order)
-		word := make([]byte, p.word)
-		if p.read(sp, word) != nil {
-			return false
-		}
-		next = readNumber(word, p.order)
-		p.state.Put(data, p.state.SP, p.word, p.order, sp+uint64(p.word))
-	}
-	p.state.Put(data, p.state.PC, p.word, p.order, next)
-	if setRegisters(th.tid, data) != nil {
-		return false
-	}
-	resume(th.tid, 0)
-	return true
-}
-
-// returnTo returns the address in the link register, whose instruction set the thread executes from then on.
-func (p *tracee) returnTo(data []byte) uint64 {
-	link, mode := p.state.Get(data, p.state.Link, p.word, p.order), p.machine.Traits().Mode
-	if p.state.Mode != 0 {
-		flags := p.state.Get(data, p.state.Flags, p.word, p.order) &^ p.state.Mode
-		if link&mode != 0 {
-			flags |= p.state.Mode
-		}
-		p.state.Put(data, p.state.Flags, p.word, p.order, flags)
-	}
-	return link &^ mode
-}
-
 // begin arms a program that has come to its first instruction: the libraries that it needs are loaded.
 func (p *tracee) begin(th *thread, data []byte, pc uint64) {
 	p.write(p.entry.at, p.entry.old)
@@ -491,54 +285,6 @@ func (p *tracee) begin(th *thread, data []byte, pc uint64) {
 	interrupt(th.tid)
 	resume(th.tid, 0)
 	p.t.attach(p)
-}
-
-// values reads the arguments of a site at which a thread has stopped.
-func (p *tracee) values(e *Event, data []byte) {
-	e.Values, e.Texts = e.Values[:0], e.Texts[:0]
-	for _, a := range e.Arguments {
-		value, ok := p.operand(&a.Operand, data)
-		text := Copied{Unreadable: !ok}
-		if a.Format == Text && ok {
-			text = p.text(value)
-		}
-		if a.Size > 0 {
-			value = extend(value, a.Size, a.Signed)
-		}
-		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
-	}
-}
-
-func (p *tracee) operand(o *arch.Operand, data []byte) (value uint64, ok bool) {
-	get := func(offset int) uint64 { return p.state.Get(data, offset, p.word, p.order) }
-	switch o.Kind {
-	case arch.Constant:
-		return o.Value, o.Size > 0
-	case arch.InRegister:
-		return get(o.Base), true
-	}
-	address := o.Value
-	if o.Base >= 0 {
-		address += get(o.Base)
-	}
-	if o.Index >= 0 {
-		address += get(o.Index) * o.Scale
-	}
-	if p.word == 4 {
-		address = uint64(uint32(address))
-	}
-	memory := make([]byte, o.Size)
-	if p.read(address, memory) != nil {
-		return 0, false
-	}
-	return readNumber(memory, p.order), true
-}
-
-// text reads a text at an address, up to the end of what is there.
-func (p *tracee) text(address uint64) Copied {
-	data := make([]byte, textBytes)
-	n, _ := p.memory.ReadAt(data, int64(address))
-	return copiedText(data, int64(n))
 }
 
 // entryPoint returns where a program begins, as the kernel has told it (getauxval(3)).

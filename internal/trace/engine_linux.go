@@ -274,12 +274,18 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 	if t.For > 0 {
 		end = time.After(t.For)
 	}
+	again := make(chan struct{})
+	close(again)
 	for len(t.processes) > 0 || t.child != 0 && !t.ended {
-		t.handleAll()
+		var more <-chan struct{}
+		if t.handleAll() {
+			more = again
+		}
 		if len(t.processes) == 0 && (t.child == 0 || t.ended) {
 			break
 		}
 		select {
+		case <-more:
 		case <-changes:
 		case <-ticker.C:
 			t.releaseEarly()
@@ -304,10 +310,14 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 // spin is how long the tracer asks for the next hit of a breakpoint, before it waits to be told: that takes ten times as long.
 const spin = 100 * time.Microsecond
 
-// handleAll handles what has happened.
-func (t *tracer) handleAll() {
-	last := time.Now()
-	for {
+// turn bounds how long the tracer handles hits of breakpoints, before it looks at the time and at what the user asks for.
+const turn = 5 * time.Millisecond
+
+// handleAll handles what has happened. It returns true if there may be more.
+func (t *tracer) handleAll() bool {
+	begun := time.Now()
+	last := begun
+	for time.Since(begun) < turn {
 		c, ok := wait(-1, false)
 		switch {
 		case ok:
@@ -317,11 +327,12 @@ func (t *tracer) handleAll() {
 				last = time.Now()
 			}
 		case t.traps == 0 || time.Since(last) > spin:
-			return
+			return false
 		default:
 			unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 		}
 	}
+	return true
 }
 
 // releaseEarly lets processes go that were stopped for the tracer two ticks ago, and whose parents have ended before they told of
@@ -467,7 +478,7 @@ func (p *tracee) fork(pid int) error {
 	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
 	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)
 	child.armed, child.ledger, child.counters = slices.Clone(p.armed), slices.Clone(p.ledger), slices.Clone(p.counters)
-	child.tables, child.areas = slices.Clone(p.tables), nil
+	child.tables, child.areas, child.handler = slices.Clone(p.tables), nil, p.handler.clone()
 	for _, a := range p.areas {
 		copied := *a
 		child.areas = append(child.areas, &copied)

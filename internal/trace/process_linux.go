@@ -54,8 +54,10 @@ type tracee struct {
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
-	leftArmed   bool   // a tracer was killed while sites were armed
-	mapsText    string // /proc/PID/maps when modules were looked for
+	handler     *trapHandler // of SIGTRAP, nil for none
+	noHandler   bool         // the program may not have one
+	leftArmed   bool         // a tracer was killed while sites were armed
+	mapsText    string       // /proc/PID/maps when modules were looked for
 }
 
 // raisedSemaphore is a semaphore that the tracer has raised.
@@ -144,7 +146,7 @@ func (p *tracee) stop() bool {
 		if len(p.threads) == 0 || p.t.processes[p.pid] != p {
 			return false
 		}
-		if waiting == 0 {
+		if waiting == 0 && !p.takeTraps() {
 			p.cachedSpace = nil
 			return true
 		}
@@ -157,6 +159,20 @@ func (p *tracee) stop() bool {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
+}
+
+// takeTraps has threads run on that have met a breakpoint and stopped before they could report it: without the breakpoint and its
+// tracer, that would kill the program. It returns false if there are none.
+func (p *tracee) takeTraps() (found bool) {
+	if len(p.traps) == 0 && p.handler == nil {
+		return false
+	}
+	for _, th := range p.threads {
+		if th.stopped && hasPendingTrap(th.tid) && resume(th.tid, 0) == nil {
+			th.stopped, found = false, true
+		}
+	}
+	return found
 }
 
 // resume lets all threads run on.
@@ -425,6 +441,9 @@ func (p *tracee) stopAgain(sig unix.Signal) error {
 
 // endCalls has the thread be as it was.
 func (p *tracee) endCalls() error {
+	if p.calling == nil {
+		return nil
+	}
 	defer func() { p.calling = nil }()
 	if p.calling.clear != 0 {
 		p.write(p.calling.clear, make([]byte, firstStub))
@@ -484,7 +503,7 @@ func (p *tracee) setMachine(process *image.Process) error {
 	if p.state.Size == 0 {
 		return fmt.Errorf("process %d: tracing of %s programs is not supported", p.pid, traits.Name)
 	}
-	if jumper, ok := p.machine.(arch.Jumper); ok && traits.Name == runtime.GOARCH && p.t.jumps {
+	if jumper, ok := p.machine.(arch.Jumper); ok && traits.Name == runtime.GOARCH {
 		p.jumper, p.calls = jumper, jumper.SystemCall()
 	}
 	return nil

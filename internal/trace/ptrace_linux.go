@@ -152,6 +152,12 @@ func isBlocked(tid int) bool {
 // isZombie reports whether a thread has ended, while others of its process run.
 func isZombie(tid int) bool { return strings.HasPrefix(processStatus(tid, "State"), "Z") }
 
+// hasPendingTrap reports whether a stopped thread has a SIGTRAP that it has not yet got.
+func hasPendingTrap(tid int) bool {
+	pending, err := strconv.ParseUint(processStatus(tid, "SigPnd"), 16, 64)
+	return err == nil && pending&(1<<(unix.SIGTRAP-1)) != 0
+}
+
 // sharesMemory reports whether two processes have the same memory. known is false if the kernel does not tell.
 func sharesMemory(a, b int) (shares, known bool) {
 	const kcmpVM = 1

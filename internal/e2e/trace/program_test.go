@@ -175,16 +175,18 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	pid, path, end := start(t)
 	for i := range tools.Cases(t, 16) {
-		cmd := exec.Command(converter, "trace", "-p", strconv.Itoa(pid))
-		if i%2 > 0 {
-			cmd.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1") // the tracer itself, and not the process that keeps it
-			read, write, err := os.Pipe()
-			expect.OK(t, err)
-			cmd.ExtraFiles = []*os.File{read}
-			defer write.Close()
+		flags := []string{"trace", "-p", strconv.Itoa(pid)}
+		if i%4 > 1 {
+			flags = append(flags, "--breakpoints")
 		}
+		after := time.Duration(10+i*7%50) * time.Millisecond
+		if i%2 > 0 {
+			killTracer(t, after, flags...)
+			continue
+		}
+		cmd := exec.Command(converter, flags...)
 		expect.OK(t, cmd.Start())
-		time.Sleep(time.Duration(10+i*7%50) * time.Millisecond)
+		time.Sleep(after)
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
@@ -202,6 +204,61 @@ func TestKilled(t *testing.T) {
 		t.Error("the code is not what it was")
 	}
 	end()
+}
+
+// Threads meet breakpoints all the time. The tracer ends when it is asked to, and no thread meets one that is gone; if the tracer is
+// killed, the program goes on by itself, and the next tracer finds what it has left.
+func TestHotBreakpoints(t *testing.T) {
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/hot.c")
+	cmd := exec.Command(program)
+	stop := expect.Value(cmd.StdinPipe())(t)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	expect.OK(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
+	handled := func() string { // a mask
+		status := string(disk.Read(t, fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)))
+		return regexp.MustCompile(`SigCgt:\t(\w+)`).FindStringSubmatch(status)[1]
+	}
+	expect.Soon(t, func() bool { return strings.HasSuffix(handled(), "100000000") }) // the C library's, for threads
+	before := handled()
+	flags := []string{"trace", "-c", "--breakpoints", "-p", strconv.Itoa(cmd.Process.Pid)}
+	for i := range tools.Cases(t, 24) {
+		if i%2 == 0 {
+			out, messages, err := tools.Command{}.Apart(converter, append(flags, "--for", "10ms")...)
+			expect.OK(t, err, "%s", messages)
+			if counts(out)["tick"] == 0 {
+				t.Error("nothing was seen")
+			}
+			continue
+		}
+		killTracer(t, 50*time.Millisecond, flags...)
+	}
+	tools.Must(t, converter, append(flags, "--for", "10ms")...)
+	if file, memory := code(t, program, cmd.Process.Pid); !bytes.Equal(file, memory) {
+		t.Error("the code is not what it was")
+	}
+	expect.Equal(t, before, handled(), "handlers of signals")
+	expect.OK(t, stop.Close())
+	expect.OK(t, cmd.Wait())
+	expect.Equal(t, "fine\n", out.String())
+}
+
+// killTracer starts a tracer and kills it, not the process that keeps it.
+func killTracer(t *testing.T, after time.Duration, flags ...string) {
+	t.Helper()
+	cmd := exec.Command(converter, flags...)
+	cmd.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1")
+	read, write, err := os.Pipe()
+	expect.OK(t, err)
+	defer write.Close()
+	defer read.Close()
+	cmd.ExtraFiles = []*os.File{read}
+	expect.OK(t, cmd.Start())
+	time.Sleep(after)
+	cmd.Process.Kill()
+	cmd.Wait()
 }
 
 // System calls that wait are not disturbed by a tracer that comes and goes.
