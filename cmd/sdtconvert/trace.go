@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/provider"
 	"sdtconvert/internal/sites"
 	"sdtconvert/internal/trace"
 )
@@ -24,6 +25,8 @@ import (
 var (
 	tracePIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "trace a process that runs; may be repeated"}
+	traceTypesOption = &option{name: "types", letter: "s", value: "FILE.d", complete: completeFile,
+		help: "a provider file, with the types and names of arguments; may be repeated"}
 	traceFollowOption = &option{name: "follow", letter: "f",
 		help: "trace child processes too, and the programs that they and a process become"}
 	traceCountOption = &option{name: "count", letter: "c",
@@ -62,7 +65,7 @@ was started gets it.`,
 	groups: []group{
 		{title: "What is traced", options: []*option{
 			{head: "PROBE", help: "provider:module:function:name, each a glob; parts on the left may be missing. Without any, all probes"},
-			tracePIDOption, traceFollowOption, traceFilterOption, traceTrapsOption,
+			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
 			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, tracePerfettoOption,
@@ -79,7 +82,7 @@ was started gets it.`,
 // traceFlags are the flags of trace.
 type traceFlags struct {
 	set                                     *flagSet
-	pids                                    []string
+	pids, types                             []string
 	follow, count, traps                    bool
 	hist, linear, between, output, perfetto string
 	filter, limit                           string
@@ -92,6 +95,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	f.set = s
 	s.SetInterspersed(true) // up to --
 	s.bind("pid", &f.pids)
+	s.bind("types", &f.types)
 	s.bind("follow", &f.follow)
 	s.bind("count", &f.count)
 	s.bind("hist", &f.hist)
@@ -216,12 +220,39 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 			return nil, usagef("--for %s is not a time: want 10s or 2m", f.limit)
 		}
 	}
+	if o.Declarations, err = readDeclarations(f.types); err != nil {
+		return nil, err
+	}
 	if f.filter != "" {
 		if o.Filter, err = trace.ParseFilter(f.filter); err != nil {
 			return nil, usageError{err}
 		}
 	}
 	return o, nil
+}
+
+// readDeclarations reads provider files.
+func readDeclarations(paths []string) (trace.Declarations, error) {
+	all := trace.Declarations{}
+	for _, path := range paths {
+		file, err := provider.Read(path, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(file.Providers) == 0 {
+			return nil, fmt.Errorf("%s: declares no provider: want a file such as dtrace -h reads", path)
+		}
+		for _, p := range file.Providers {
+			for _, probe := range p.Probes {
+				var parameters []trace.Parameter
+				for _, a := range probe.Args {
+					parameters = append(parameters, trace.Parameter{Type: a.Type, Name: a.Name})
+				}
+				all[p.Name+":"+strings.ReplaceAll(probe.Name, "__", "-")] = parameters
+			}
+		}
+	}
+	return all, nil
 }
 
 // parseProbes reads the patterns of probes.

@@ -18,12 +18,18 @@ const maxParameters = 64
 // are wanted, at most: a unit is read up to the last of them.
 func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
 	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter)}
-	for i := range t.units {
-		if err := p.unit(&t.units[i]); err != nil {
-			return p.found, t.wrap(err)
+	err := p.read()
+	return p.found, t.wrap(err)
+}
+
+// read reads all units.
+func (p *prototypes) read() error {
+	for i := range p.t.units {
+		if err := p.unit(&p.t.units[i]); err != nil {
+			return err
 		}
 	}
-	return p.found, nil
+	return nil
 }
 
 // errLastEntry ends the reading of a unit.
@@ -35,6 +41,8 @@ type prototypes struct {
 	wanted func(string) bool
 	count  int
 	found  map[string][][]Parameter
+	// entries are the parameters of the declarations that were read first. They are nil if none are wanted.
+	entries map[string][]*dwarf.Entry
 }
 
 // declaration is one that is being read.
@@ -117,6 +125,9 @@ func (p *prototypes) addDeclaration(d *declaration) error {
 		}
 	}
 	p.found[d.name] = append(p.found[d.name], params)
+	if p.entries != nil && p.entries[d.name] == nil {
+		p.entries[d.name] = d.types
+	}
 	return nil
 }
 

@@ -142,6 +142,14 @@ func (c *Code) Functions() *resolve.Table { return c.functions }
 // Read comes first.
 func (c *Code) Lines() *debuginfo.Lines { return c.lines }
 
+// ReadLines is Lines, also if the options want no lines: for what else debug information has. Read comes first.
+func (c *Code) ReadLines() *debuginfo.Lines {
+	if c.lines == nil {
+		c.readLines()
+	}
+	return c.lines
+}
+
 // Close closes the separate debug file. The code can name no address any more. It
 // warns of what was wrong with the debug information and the tables of functions, which look-ups have met.
 func (c *Code) Close() error {

@@ -24,7 +24,7 @@ func (p *tracee) look() ([]*Site, error) {
 			return nil, err
 		}
 	}
-	f := &finder{Options: p.t.Listing}
+	f := &finder{Options: p.t.Listing, Declarations: p.t.Declarations}
 	loaded := map[string]bool{}
 	for _, m := range process.Modules {
 		key := mappingKey(m)

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"sdtconvert/internal/paths"
@@ -138,16 +140,37 @@ func (s *CTFSink) metadata() string {
 			switch {
 			case a.Format == Text, a.Format == Unreadable:
 				typ = "string"
+			case a.enumerators != nil:
+				typ = ctfEnumeration(&a)
 			case a.Format == Pointer:
 				typ = "pointer_t"
 			case a.Signed:
 				typ = "int64_t"
 			}
-			fmt.Fprintf(&b, "\t\t%s arg%d;\n", typ, i)
+			name := fmt.Sprintf("arg%d", i)
+			if a.Name != "" {
+				name = "_" + a.Name // which readers leave out; a word of the language may be behind it
+			}
+			fmt.Fprintf(&b, "\t\t%s %s;\n", typ, name)
 		}
 		b.WriteString("\t};\n};\n")
 	}
 	return b.String()
+}
+
+// ctfEnumeration describes an enumeration.
+func ctfEnumeration(a *Argument) string {
+	container := map[bool]string{true: "int64_t", false: "uint64_t"}[a.Signed]
+	var labels []string
+	for _, value := range slices.Sorted(maps.Keys(a.enumerators)) {
+		if a.Signed || value >= 0 {
+			labels = append(labels, fmt.Sprintf("%s = %d", ctfString(a.enumerators[value]), value))
+		}
+	}
+	if len(labels) == 0 {
+		return container
+	}
+	return fmt.Sprintf("enum : %s { %s }", container, strings.Join(labels, ", "))
 }
 
 // ctfString writes a string of CTF's metadata. Names come from files, and may have anything in them.

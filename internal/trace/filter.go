@@ -188,10 +188,13 @@ func (p *filterParser) value() value {
 	}
 	return value{
 		text: func(e *Event) string {
-			if n < len(e.Texts) && n < len(e.Arguments) && e.Arguments[n].Format == Text {
+			switch {
+			case n >= len(e.Texts) || n >= len(e.Arguments):
+				return ""
+			case e.Arguments[n].Format == Text:
 				return e.Texts[n].Text
 			}
-			return ""
+			return e.Arguments[n].enumerators[int64(e.Values[n])]
 		},
 		number: func(e *Event) (uint64, bool, bool) {
 			if n >= len(e.Values) || e.Arguments[n].Format == Unreadable || e.Arguments[n].Format != Text && e.Texts[n].Unreadable {

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
 		if a.Format == Text && !text.Unreadable {
 			shown = text.Text
 		}
-		fmt.Fprintf(&args, `"arg%d":%s`, i, jsonString(shown))
+		fmt.Fprintf(&args, `%s:%s`, jsonString(cmp.Or(a.Name, fmt.Sprintf("arg%d", i))), jsonString(shown))
 	}
 	nanoseconds := max(0, c.since(e.Time))
 	_, s.err = fmt.Fprintf(s.w, `%s{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{%s}}`, s.prefix,

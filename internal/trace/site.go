@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -13,9 +12,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/locate"
-	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
-	"sdtconvert/linkerset"
 )
 
 // Site is a place of a process that reaches a probe that is traced.
@@ -41,8 +38,11 @@ type Site struct {
 // Argument is an argument of a site.
 type Argument struct {
 	arch.Operand
-	Type   string // as the probe's definition has it, "" if nothing tells
+	Name   string // as a provider file has it, "" if nothing tells
+	Type   string // "" if nothing tells
 	Format Format
+
+	enumerators map[int64]string // nil if it is no enumeration
 }
 
 // Format says how an argument is shown.
@@ -79,6 +79,7 @@ const originalBytes = 16
 // finder finds the sites of a process that are wanted.
 type finder struct {
 	listing.Options
+	Declarations
 	sites []*Site
 }
 
@@ -98,36 +99,43 @@ func (f *finder) find(m *image.Module) error {
 		threads: &m.Image.Machine().Traits().Threads, numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
 		address: symbols(m.Object, m.Base),
 	}
+	var found []*foundSite
 	for i := range space.Sites {
-		if err := f.add(m, space, code, &space.Sites[i], reader); err != nil {
+		s, err := f.site(m, space, code, &space.Sites[i])
+		if err != nil {
 			return err
 		}
+		if s != nil {
+			found = append(found, s)
+			f.sites = append(f.sites, s.Site)
+		}
 	}
+	f.describe(m, code, slices.DeleteFunc(found, func(s *foundSite) bool { return s.kind != arch.Probe }), reader)
 	return nil
 }
 
-// add adds a site, if it is wanted.
-func (f *finder) add(m *image.Module, space *sites.Space, code *locate.Code, from *sites.Site, reader *operandReader) error {
+// site makes a site, without its arguments. It returns nil if the site is not wanted.
+func (f *finder) site(m *image.Module, space *sites.Space, code *locate.Code, from *sites.Site) (*foundSite, error) {
 	probe, err := space.Probe(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := &Site{kind: from.Kind, address: from.Address.Offset + m.Base, module: mappingKey(m)}
 	var place locate.Place
 	s.Probe, place = listing.Identify(code, from, &probe)
 	if !f.Filter.Match(&s.Probe) {
-		return nil
+		return nil, nil
 	}
 	s.Text, s.place = s.Probe.String(), place.String()
 	found, err := space.Code(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.form = found.Form
 	semaphore, hasSemaphore, err := space.Semaphore(from)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case hasSemaphore && !semaphore.Undefined:
 		s.semaphore = semaphore.Offset + m.Base
 	}
@@ -140,39 +148,7 @@ func (f *finder) add(m *image.Module, space *sites.Space, code *locate.Code, fro
 		}
 	}
 	s.original = slices.Clone(s.original)
-	if s.kind == arch.Probe {
-		s.Arguments = arguments(m, from, &probe, s.form.Form, reader)
-		s.layout = newEventLayout(s.Arguments, m.Image.Machine().Traits().Threads.SP)
-	}
-	f.sites = append(f.sites, s)
-	return nil
-}
-
-// arguments returns the arguments of a site, with the types that the probe's definition has. Of a call whose arguments nothing
-// tells, the note has all registers that may hold one: these are not shown.
-func arguments(m *image.Module, from *sites.Site, probe *linkerset.Probe, form arch.Form, reader *operandReader) (all []Argument) {
-	machine := m.Image.Machine()
-	if from.Note != nil && len(probe.Args) == 0 && from.Note.Args == notes.Operands(machine, form, orderData(m.Image.Encoding().Order), notes.WordTypes(machine)) {
-		return nil
-	}
-	var types []string
-	for _, a := range probe.Args {
-		if a.Index == len(types) {
-			types = append(types, a.Native)
-		}
-	}
-	for i, operand := range reader.read(operandText(m, from, types, form)) {
-		if i == maxArguments {
-			break
-		}
-		a := Argument{Operand: operand}
-		if i < len(types) {
-			a.Type = types[i]
-		}
-		a.Format = formatOf(a.Type, &operand, m.Image.Encoding().Word())
-		all = append(all, a)
-	}
-	return all
+	return &foundSite{Site: s, from: from, probe: probe}, nil
 }
 
 // symbols returns what finds the address of a symbol of a module, which is at a base in memory.
@@ -203,23 +179,4 @@ func orderData(order binary.ByteOrder) elf.Data {
 		return elf.ELFDATA2MSB
 	}
 	return elf.ELFDATA2LSB
-}
-
-// operandText returns the operands of a site: those of its note or its row in the table of functions, else those of a call. A NOP without
-// either may be one from the start, whose arguments nothing tells then.
-func operandText(m *image.Module, from *sites.Site, types []string, form arch.Form) string {
-	machine := m.Image.Machine()
-	text := from.Operands()
-	isNop := func() bool {
-		code, err := m.Image.Bytes(from.Address, uint64(len(machine.Traits().Nops[0])))
-		return err != nil || slices.ContainsFunc(machine.Traits().Nops, func(nop []byte) bool { return bytes.Equal(nop, code) })
-	}
-	if from.Note != nil || text != "" || len(types) == 0 || !from.IsCall() && (from.HasTable() || isNop()) {
-		return text
-	}
-	var all []notes.ArgType
-	for _, typ := range types {
-		all = append(all, notes.ArgumentType(typ, machine))
-	}
-	return notes.Operands(machine, form, orderData(m.Image.Encoding().Order), all)
 }

@@ -35,6 +35,9 @@ func (s *TextSink) Event(e *Event, c *Clock) bool {
 		if i > 0 {
 			line = append(line, ", "...)
 		}
+		if name := e.Arguments[i].Name; name != "" {
+			line = append(append(line, name...), '=')
+		}
 		line = s.argument(line, e, i)
 	}
 	s.line = append(line, ")\n"...)
@@ -84,6 +87,8 @@ func formatValue(a *Argument, value uint64, text *Copied) string {
 		return "(not readable)"
 	case a.Format == Pointer:
 		return hexadecimal
+	case a.enumerators[int64(value)] != "":
+		return a.enumerators[int64(value)]
 	case a.Format == Boolean:
 		return strconv.FormatBool(value != 0)
 	case a.Signed:

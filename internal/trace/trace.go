@@ -20,20 +20,21 @@ import (
 
 // Options say what is traced.
 type Options struct {
-	Listing   listing.Options // which probes
-	PIDs      []int
-	Program   []string  // to run, with its arguments
-	Files     []uintptr // its standard streams
-	Environ   []string
-	Follow    bool          // children and other programs that a process becomes
-	Count     bool          // hits are counted, and no event is made
-	Traps     bool          // all sites get breakpoints
-	Most      uint64        // events until the end, 0 for any number
-	For       time.Duration // until the end, 0 for as long as the processes run
-	Filter    *Filter       // nil for all events
-	Sink      Sink          // nil if hits are counted
-	Warn      func(error)
-	Signalled <-chan Request // what the user asks for
+	Listing      listing.Options // which probes
+	Declarations Declarations    // of provider files
+	PIDs         []int
+	Program      []string  // to run, with its arguments
+	Files        []uintptr // its standard streams
+	Environ      []string
+	Follow       bool          // children and other programs that a process becomes
+	Count        bool          // hits are counted, and no event is made
+	Traps        bool          // all sites get breakpoints
+	Most         uint64        // events until the end, 0 for any number
+	For          time.Duration // until the end, 0 for as long as the processes run
+	Filter       *Filter       // nil for all events
+	Sink         Sink          // nil if hits are counted
+	Warn         func(error)
+	Signalled    <-chan Request // what the user asks for
 }
 
 // Request is what a signal to the tracer asks for.

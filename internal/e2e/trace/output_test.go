@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -140,6 +141,32 @@ int main(int argc, char **argv)
 	got := trace(t, "--", program, "x")
 	exitedWith(t, got.err, 3)
 	expect.Equal(t, []string{"app:guarded:main:hit(2)"}, got.lines)
+}
+
+// Debug information names the values of enumerations, and has the types of a stub that is only declared. Without it, a provider file
+// has types and names.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	path := write(t, "types.d", "provider shop { probe typed(int color, int door, char *text); };\nprovider plain { probe stub(int n, char *what, int n); };\n")
+	explained := []string{
+		`shop:types:main:typed(GREEN, CLOSED, "a")`, `plain:types:main:stub(-4, "a", GREEN, CLOSED, true, 0x0, -1)`,
+		`shop:types:main:typed(BLUE, OPEN, "b")`, `plain:types:main:stub(-3, "b", BLUE, OPEN, false, 0x0, -2)`,
+	}
+	for _, compiler := range [][]string{append(gcc(), "-g"), append(gcc(), "-g", "-gdwarf-4"), append(toolchains.AMD64.CC(toolchains.Clang), "-g")} {
+		program := compile(t, compiler, "testdata/types.c")
+		expect.Equal(t, explained, trace(t, "--", program, "a", "b").lines[2:], "%s", compiler)
+		expect.Equal(t, 1, len(trace(t, "--filter", `arg0 == "GREEN"`, "--", program, "a", "b").lines), "%s", compiler)
+		directory := filepath.Join(t.TempDir(), "ctf")
+		tools.Must(t, converter, "trace", "-s", path, "-o", directory, "shop:::", "--", program)
+		tools.Need(t, "babeltrace2")
+		expect.Contains(t, tools.Output(t, "babeltrace2", directory), `{ color = ( "RED" : container = 0 ), door = ( "OPEN" : container = 0 ), text = "`)
+	}
+	program := compile(t, gcc(), "testdata/types.c")
+	expect.Equal(t, []string{
+		`shop:types:main:typed(color=5, door=1, text="a")`, `plain:types:main:stub(n=-4, what="a", 5)`,
+	}, trace(t, "-s", path, "--", program, "a").lines[2:])
+	tools.Refuses(t, "types.c: declares no provider", converter, "trace", "-s", "testdata/types.c", "--", program)
 }
 
 // A pipe whose reader has gone ends the trace, and not the program.
