@@ -50,9 +50,25 @@ func OpenProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
+// ProcessDirectory returns the directory in /proc of a process, or of one of its threads if the first has ended: its own shows no
+// memory then.
+func ProcessDirectory(pid int) string {
+	dir := fmt.Sprintf("/proc/%d", pid)
+	if !isZombie(dir) {
+		return dir
+	}
+	tasks, _ := os.ReadDir(dir + "/task")
+	for _, task := range tasks {
+		if thread := dir + "/task/" + task.Name(); !isZombie(thread) {
+			return thread
+		}
+	}
+	return dir
+}
+
 // runningProcess returns a process of which nothing is open yet.
 func runningProcess(pid int) *Process {
-	return &Process{name: fmt.Sprintf("process %d", pid), dir: fmt.Sprintf("/proc/%d", pid), page: uint64(os.Getpagesize())}
+	return &Process{name: fmt.Sprintf("process %d", pid), dir: ProcessDirectory(pid), page: uint64(os.Getpagesize())}
 }
 
 func (p *Process) open() error {
@@ -85,7 +101,7 @@ func (p *Process) open() error {
 // openError explains why a file of /proc/PID cannot be read.
 func (p *Process) openError(err error) error {
 	switch {
-	case p.isZombie(): // which belongs to root
+	case isZombie(p.dir): // which belongs to root
 		err = errEnded
 	case errors.Is(err, fs.ErrPermission):
 		err = errors.New("no permission to read it: that needs the same user or CAP_SYS_PTRACE")
@@ -99,15 +115,15 @@ func (p *Process) openError(err error) error {
 
 // noMemory explains a process without memory.
 func (p *Process) noMemory() error {
-	if _, err := os.Stat(p.dir); err != nil || p.isZombie() {
+	if _, err := os.Stat(p.dir); err != nil || isZombie(p.dir) {
 		return errEnded
 	}
 	return errors.New("has no memory of its own: it is a thread of the kernel")
 }
 
-// isZombie reports whether the process has ended, and its parent does not know.
-func (p *Process) isZombie() bool {
-	status, err := os.ReadFile(p.dir + "/status")
+// isZombie reports whether a process or thread has ended, and its parent does not know.
+func isZombie(dir string) bool {
+	status, err := os.ReadFile(dir + "/status")
 	return err == nil && (strings.Contains(string(status), "\nState:\tZ") || strings.Contains(string(status), "\nState:\tX"))
 }
 

@@ -114,7 +114,7 @@ func (p *tracee) space() (*addressSpace, error) {
 		return nil, err
 	}
 	s := &addressSpace{maps: maps, page: uint64(os.Getpagesize())}
-	_, stat, _ := strings.Cut(readText(fmt.Sprintf("/proc/%d/stat", p.pid)), ") ")
+	_, stat, _ := strings.Cut(readText(image.ProcessDirectory(p.pid)+"/stat"), ") ")
 	if fields := strings.Fields(stat); len(fields) > 44 { // from the third on; start_brk is the 47th (proc_pid_stat(5))
 		s.brk, _ = strconv.ParseUint(fields[44], 10, 64)
 	}
@@ -264,7 +264,7 @@ func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err 
 		fd, err = p.call(p.calls.MemfdCreate, p.areas[0].start+nameAt, unix.MFD_CLOEXEC)
 	}
 	if err == nil {
-		if memory, err = mapFile(fmt.Sprintf("/proc/%d/fd/%d", p.pid, fd), length); err == nil {
+		if memory, err = mapFile(fmt.Sprintf("%s/fd/%d", image.ProcessDirectory(p.pid), fd), length); err == nil {
 			address, err = p.call(p.calls.Mmap, fixed, length, protection, flags, fd, 0)
 		}
 		_, closeErr := p.call(p.calls.Close, fd)

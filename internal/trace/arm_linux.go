@@ -290,7 +290,7 @@ func (p *tracee) begin(th *thread, data []byte, pc uint64) {
 // entryPoint returns where a program begins, as the kernel has told it (getauxval(3)).
 func (p *tracee) entryPoint() (uint64, bool) {
 	const entryType = 9
-	text := []byte(readText(fmt.Sprintf("/proc/%d/auxv", p.pid)))
+	text := []byte(readText(image.ProcessDirectory(p.pid) + "/auxv"))
 	for len(text) >= 2*p.word {
 		if readNumber(text[:p.word], p.order) == entryType {
 			return readNumber(text[p.word:][:p.word], p.order), true
@@ -323,7 +323,7 @@ func (p *tracee) lookAgain() {
 	if !p.filtered && isFiltered(p.pid) {
 		p.armFiltered()
 	}
-	text := readText(fmt.Sprintf("/proc/%d/maps", p.pid))
+	text := readText(image.ProcessDirectory(p.pid) + "/maps")
 	changed := text != p.mapsText
 	p.mapsText = text
 	for key, s := range p.modules {

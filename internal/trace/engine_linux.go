@@ -124,7 +124,7 @@ func (t *tracer) attachProcess(pid int) error {
 				continue
 			}
 			if err := seize(tid); err != nil {
-				if tid == pid {
+				if tid == pid && !isZombie(tid) {
 					delete(t.processes, pid)
 					return explainSeize(pid, err)
 				}
@@ -492,7 +492,7 @@ func (p *tracee) fork(pid int) error {
 
 // undoIn puts the code back in a child that is not traced.
 func (p *tracee) undoIn(pid int) {
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	memory, err := os.OpenFile(image.ProcessDirectory(pid)+"/mem", os.O_RDWR, 0)
 	if err != nil { // as of one that has made itself undumpable
 		for _, s := range slices.Backward(p.armed) {
 			if _, err := unix.PtracePokeText(pid, uintptr(s.at), s.old); err != nil {

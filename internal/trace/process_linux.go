@@ -75,7 +75,7 @@ type armedSite struct {
 
 // newTracee opens a process that is stopped.
 func newTracee(t *tracer, pid int) (*tracee, error) {
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	memory, err := os.OpenFile(image.ProcessDirectory(pid)+"/mem", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("process %d: its memory cannot be written: %w", pid, err)
 	}

@@ -19,6 +19,9 @@ var hard = []struct {
 	{"the first thread ends", `
 static void *f(void *x) { for (int i = 0; i < 600; i++) { DTRACE_PROBE1(a___hit, int, i); usleep(1000); } puts("end"); fflush(stdout); _exit(3); }
 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_exit(0); }`, []string{"-c", "--for", "300ms"}, 3, `(?m)^end$`},
+	{"the first thread has ended, and a library is loaded", `
+static void *f(void *x) { usleep(300000); void *l = dlopen(getenv("LIBRARY"), RTLD_NOW); usleep(200000); ((void (*)(int))dlsym(l, "f"))(1); exit(3); }
+int main(void) { pthread_t t; DTRACE_PROBE1(a___hit, int, 1); pthread_create(&t, 0, f, 0); pthread_exit(0); }`, []string{"-c"}, 3, `(?m)^ +1 lib:[^:]*:f:plain$`},
 	{"a thread waits for its child of vfork", `
 static void *f(void *x) { pid_t p = vfork(); if (!p) { sleep(1); _exit(0); } waitpid(p, 0, 0); puts("waited"); return x; }
 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); for (int i = 0; i < 100; i++) { DTRACE_PROBE1(a___hit, int, i); usleep(1000); } pthread_join(t, 0); return 4; }`,
