@@ -433,21 +433,44 @@ func printStatistics(w io.Writer, s *trace.Statistics) {
 	}
 	message.Line(w, "sdtconvert: %d hits, %d dropped; %s, %d never fired; threads stood still %s, at most %s at once",
 		hits+dropped, dropped, message.Plural(len(counts), "probe"), silent, milliseconds(s.Paused), milliseconds(s.Longest))
-	for _, c := range counts {
-		if c.dropped > 0 {
-			message.Line(w, "sdtconvert: %d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
+	printProbes(w, counts, func(c *probeCount) string {
+		if c.dropped == 0 {
+			return ""
 		}
-	}
+		return fmt.Sprintf("%d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
+	})
 	if breakpoints > 0 {
 		message.Line(w, "sdtconvert: %s armed by breakpoints, at which the program stops:", message.Plural(breakpoints, "site"))
-		for _, c := range counts {
-			if c.breakpoints > 0 {
-				message.Line(w, "sdtconvert:   %s", c.name)
+		printProbes(w, counts, func(c *probeCount) string {
+			if c.breakpoints == 0 {
+				return ""
 			}
-		}
+			return "  " + c.name
+		})
 	}
 	if s.Abandoned+s.Damaged > 0 {
 		message.Line(w, "sdtconvert: %d events were begun and not finished, %d made no sense", s.Abandoned, s.Damaged)
+	}
+}
+
+// mostProbes is how many probes the statistics name of each kind.
+const mostProbes = 20
+
+// printProbes prints a line for each probe that has one, up to a number.
+func printProbes(w io.Writer, counts []*probeCount, line func(c *probeCount) string) {
+	printed, more := 0, 0
+	for _, c := range counts {
+		switch text := line(c); {
+		case text == "":
+		case printed == mostProbes:
+			more++
+		default:
+			printed++
+			message.Line(w, "sdtconvert: %s", text)
+		}
+	}
+	if more > 0 {
+		message.Line(w, "sdtconvert: and %s", message.Plural(more, "other probe"))
 	}
 }
 

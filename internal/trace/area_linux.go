@@ -142,7 +142,7 @@ func (p *tracee) put(a *area, code func(at uint64) []byte) (uint64, error) {
 	made := code(a.start + a.cursor)
 	if a.cursor < a.used {
 		old := make([]byte, len(made))
-		if err := p.read(a.start+a.cursor, old); err == nil && bytes.Equal(old, made) {
+		if err := p.readCode(a.start+a.cursor, old); err == nil && bytes.Equal(old, made) {
 			at := a.start + a.cursor
 			a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
 			return at, nil
@@ -153,7 +153,7 @@ func (p *tracee) put(a *area, code func(at uint64) []byte) (uint64, error) {
 	at := a.start + a.cursor
 	a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
 	a.used = a.cursor
-	err := p.write(at, made)
+	err := p.writeCode(at, made)
 	if a.used > a.written {
 		a.written = roundUp(a.used, 64<<10)
 		err = errors.Join(err, p.write(a.start+usedAt, binary.NativeEndian.AppendUint64(nil, a.written)))

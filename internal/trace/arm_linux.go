@@ -70,6 +70,7 @@ func (p *tracee) arm(found []*Site) error {
 		found = found[:room]
 	}
 	p.t.addSites(p, found)
+	p.beginBatch()
 	for _, s := range found {
 		if s.refused == "" {
 			if err := p.armSite(s); err != nil {
@@ -80,7 +81,7 @@ func (p *tracee) arm(found []*Site) error {
 			p.t.warn(fmt.Errorf("process %d: %s at %s is left alone: %s", p.pid, s.Text, s.place, s.refused))
 		}
 	}
-	return nil
+	return p.flush()
 }
 
 // prepare has a thread make system calls. The first time it makes an area, or undoes what an earlier tracer has left.
@@ -127,7 +128,7 @@ func (p *tracee) armSite(s *Site) error {
 		return p.armTest(s)
 	}
 	current := make([]byte, len(s.original))
-	if err := p.read(s.address, current); err != nil {
+	if err := p.readCode(s.address, current); err != nil {
 		return err
 	}
 	if !bytes.Equal(current[:min(len(s.form.Code), len(current))], s.original[:min(len(s.form.Code), len(current))]) && !p.isOurs(s, current) {
@@ -217,7 +218,7 @@ func (p *tracee) armTest(s *Site) error {
 	for _, test := range p.machine.Traits().Tests {
 		if bytes.HasPrefix(s.original, test.False) {
 			current := make([]byte, len(test.False))
-			if err := p.read(s.address, current); err != nil {
+			if err := p.readCode(s.address, current); err != nil {
 				return err
 			}
 			switch {
@@ -239,7 +240,7 @@ func (p *tracee) change(s *Site, at uint64, old, code []byte) error {
 	if p.modules[s.module] == nil {
 		p.modules[s.module] = a
 	}
-	return p.write(at, code)
+	return p.writeCode(at, code)
 }
 
 // raise raises a semaphore, once for all sites that have it.

@@ -35,7 +35,7 @@ func (p *tracee) forgetSemaphores(key string) {
 // isArmed reports whether the code of an armed site is still the tracer's.
 func (p *tracee) isArmed(s *armedSite) bool {
 	current := make([]byte, len(s.new))
-	return p.read(s.at, current) == nil && bytes.Equal(current, s.new)
+	return p.readCode(s.at, current) == nil && bytes.Equal(current, s.new)
 }
 
 // disarmOthers disarms all sites that a killed tracer has left armed, also of probes that are not wanted now.
@@ -124,13 +124,15 @@ func (p *tracee) disarm() {
 	p.armed, p.traps, p.semaphores = nil, map[uint64]*armedSite{}, map[uint64]raisedSemaphore{}
 }
 
+// restore puts the code back.
 func (p *tracee) restore() {
+	p.beginBatch()
 	for _, s := range slices.Backward(p.armed) { // as armed sites may be part of the jumps of those before them
-		if !p.isArmed(s) {
-			continue
+		if p.isArmed(s) {
+			p.writeCode(s.at, s.old)
 		}
-		if err := p.write(s.at, s.old); err != nil {
-			p.t.warn(fmt.Errorf("process %d: the code at %#x cannot be put back: %w", p.pid, s.at, err))
-		}
+	}
+	if err := p.flush(); err != nil {
+		p.t.warn(fmt.Errorf("process %d: %w", p.pid, err))
 	}
 }

@@ -54,6 +54,7 @@ type tracee struct {
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
+	batch       *batch       // nil if code is read and written at once
 	handler     *trapHandler // of SIGTRAP, nil for none
 	noHandler   bool         // the program may not have one
 	leftArmed   bool         // a tracer was killed while sites were armed
@@ -463,6 +464,7 @@ func (p *tracee) findThreadID() {
 	}
 	var blocks [][]byte
 	var ids []uint32
+	isSameNamespace := sharesPIDs(p.pid)
 	for _, th := range p.threads {
 		data, err := registers(th.tid, p.state.Size)
 		if !th.stopped || err != nil {
@@ -472,7 +474,11 @@ func (p *tracee) findThreadID() {
 		if p.read(p.state.Get(data, p.state.Pointer, p.word, p.order), block) != nil {
 			return
 		}
-		blocks, ids = append(blocks, block), append(ids, uint32(idInProcess(th.tid)))
+		id := th.tid
+		if !isSameNamespace {
+			id = idInProcess(th.tid)
+		}
+		blocks, ids = append(blocks, block), append(ids, uint32(id))
 	}
 	candidates := slices.Clone(p.state.IDs)
 	if len(blocks) > 1 {

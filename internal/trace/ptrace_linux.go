@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sdtconvert/image"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -142,6 +143,13 @@ func idInProcess(tid int) int {
 	}
 	id, _ := strconv.Atoi(fields[len(fields)-1])
 	return id
+}
+
+// sharesPIDs reports whether a process has the same IDs for threads as the tracer.
+func sharesPIDs(pid int) bool {
+	own, err1 := os.Readlink("/proc/self/ns/pid")
+	its, err2 := os.Readlink(image.ProcessDirectory(pid) + "/ns/pid")
+	return err1 == nil && err2 == nil && own == its
 }
 
 // isBlocked reports whether a thread waits in the kernel and cannot be stopped: for a child of vfork, or a device.
