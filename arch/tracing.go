@@ -161,7 +161,30 @@ type Trampoline struct {
 	ThreadID  uint64
 	NoCalls   bool // system calls are forbidden
 	Arguments []TracedArgument
+
+	// Conditions have to hold, or there is no event. Rejected is the address of counters like Counters, of hits for which they do not.
+	Conditions []Condition
+	Rejected   uint64
 }
+
+// Condition compares an argument, extended to 64 bits, with a number. The comparison is signed if the argument is.
+type Condition struct {
+	Operand
+	Comparison Comparison
+	Number     uint64
+}
+
+// Comparison is an operator.
+type Comparison uint8
+
+const (
+	Equal Comparison = iota
+	NotEqual
+	Less
+	LessOrEqual
+	Greater
+	GreaterOrEqual
+)
 
 // CounterStride is the distance between counters, a line of the cache.
 const CounterStride = 64

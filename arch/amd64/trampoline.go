@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 
 	"sdtconvert/arch"
@@ -278,11 +279,7 @@ func (machine) Trampoline(t *arch.Trampoline) []byte {
 	a := &assembly{Trampoline: t}
 	if t.Counters != 0 {
 		a.save(rcx)
-		a.ring()
-		a.add(0xc1, 0xe0, 0x06)             // shl $6,%eax
-		a.add64(t.Counters, 0x48, 0xb9)     // movabs $Counters,%rcx
-		a.add(0xf0, 0x48, 0xff, 0x04, 0x01) // lock incq (%rcx,%rax)
-		a.restore()
+		a.count(t.Counters)
 		return a.code
 	}
 	copies := slices.ContainsFunc(t.Arguments, func(arg arch.TracedArgument) bool { return arg.Copy > 0 })
@@ -291,6 +288,10 @@ func (machine) Trampoline(t *arch.Trampoline) []byte {
 		for _, r := range []int{r8, r9, r10, 11} {
 			a.push(r)
 		}
+	}
+	var rejected []int
+	for i := range t.Conditions {
+		rejected = append(rejected, a.condition(&t.Conditions[i]))
 	}
 	full := a.reserve()
 	a.stamp()
@@ -305,7 +306,44 @@ func (machine) Trampoline(t *arch.Trampoline) []byte {
 	a.add64(t.Dropped, 0x48, 0xb9) // movabs $Dropped,%rcx
 	a.add(0xf0, 0x48, 0xff, 0x01)  // lock incq (%rcx)
 	a.restore()
+	if len(rejected) > 0 {
+		for _, jump := range rejected {
+			a.land(jump)
+		}
+		a.count(t.Rejected)
+	}
 	return a.code
+}
+
+// count counts in one of counters, one for each ring, and leaves.
+func (a *assembly) count(counters uint64) {
+	a.ring()
+	a.add(0xc1, 0xe0, 0x06)             // shl $6,%eax
+	a.add64(counters, 0x48, 0xb9)       // movabs $counters,%rcx
+	a.add(0xf0, 0x48, 0xff, 0x04, 0x01) // lock incq (%rcx,%rax)
+	a.restore()
+}
+
+// otherwise are the second bytes of jumps that are taken if a comparison is false, of unsigned and of signed numbers.
+var otherwise = [...][2]byte{
+	arch.Equal: {0x85, 0x85}, arch.NotEqual: {0x84, 0x84}, // jne, je
+	arch.Less: {0x83, 0x8d}, arch.LessOrEqual: {0x87, 0x8f}, // jae, jge; ja, jg
+	arch.Greater: {0x86, 0x8e}, arch.GreaterOrEqual: {0x82, 0x8c}, // jbe, jle; jb, jl
+}
+
+// condition returns the jump that is taken if a condition does not hold.
+func (a *assembly) condition(c *arch.Condition) (jump int) {
+	signed := map[bool]int{true: 1}[c.Signed]
+	a.value(&c.Operand)
+	a.add([][2][]byte{
+		{{0x0f, 0xb6, 0xc0}, {0x48, 0x0f, 0xbe, 0xc0}}, // movzbl %al,%eax; movsbq %al,%rax
+		{{0x0f, 0xb7, 0xc0}, {0x48, 0x0f, 0xbf, 0xc0}}, // movzwl %ax,%eax; movswq %ax,%rax
+		{{0x89, 0xc0}, {0x48, 0x63, 0xc0}},             // mov %eax,%eax; movslq %eax,%rax
+		{},
+	}[bits.TrailingZeros(uint(c.Size))][signed]...)
+	a.add64(c.Number, 0x48, 0xb9) // movabs $Number,%rcx
+	a.add(0x48, 0x39, 0xc8)       // cmp %rcx,%rax
+	return a.forward(0x0f, otherwise[c.Comparison][signed])
 }
 
 // reserve takes the next event of the ring: %rdi is its address, and %rsi its position. It returns the jump for a
@@ -356,20 +394,25 @@ func (a *assembly) stamp() {
 	a.add(0x89, 0x47, arch.EventThread) // mov %eax,16(%rdi)
 }
 
+// value loads an operand into %rax: of one in memory that may not be there, the address.
+func (a *assembly) value(o *arch.Operand) {
+	unsafe := o.Kind == arch.InMemory && o.Base >= 0 && o.Base != threads.SP || o.Kind == arch.InMemory && o.Index >= 0
+	switch {
+	case o.Kind == arch.Constant:
+		a.add64(o.Value, 0x48, 0xb8) // movabs $Value,%rax
+	case o.Kind == arch.InRegister:
+		a.load(rax, o.Base)
+	default:
+		a.address(o)
+	}
+	if o.Kind == arch.InMemory && !unsafe {
+		a.dereference(o.Size)
+	}
+}
+
 // argument writes an argument, and copies what is to be copied.
 func (a *assembly) argument(arg *arch.TracedArgument) {
-	unsafe := arg.Kind == arch.InMemory && arg.Base >= 0 && arg.Base != threads.SP || arg.Kind == arch.InMemory && arg.Index >= 0
-	switch {
-	case arg.Kind == arch.Constant:
-		a.add64(arg.Value, 0x48, 0xb8) // movabs $Value,%rax
-	case arg.Kind == arch.InRegister:
-		a.load(rax, arg.Base)
-	default:
-		a.address(&arg.Operand)
-	}
-	if arg.Kind == arch.InMemory && !unsafe {
-		a.dereference(arg.Size)
-	}
+	a.value(&arg.Operand)
 	a.add32(arg.At, 0x48, 0x89, 0x87) // mov %rax,At(%rdi)
 	if arg.Copy > 0 {
 		a.copy(arg)

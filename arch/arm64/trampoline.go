@@ -165,14 +165,15 @@ func (a *assembly) increment() {
 func (Machine) Trampoline(t *arch.Trampoline) []byte {
 	a := &assembly{Trampoline: t}
 	a.save()
-	a.ring()
 	if t.Counters != 0 {
-		a.constant(1, t.Counters)
-		a.add(0x8b000000, rm(0), 6<<10, rn(1)) // add x0, x1, x0, lsl #6
-		a.increment()
-		a.restore()
+		a.count(t.Counters)
 		return a.code
 	}
+	var rejected []int
+	for i := range t.Conditions {
+		rejected = append(rejected, a.condition(&t.Conditions[i]))
+	}
+	a.ring()
 	full := a.reserve()
 	for i := range t.Arguments {
 		a.argument(&t.Arguments[i])
@@ -186,7 +187,42 @@ func (Machine) Trampoline(t *arch.Trampoline) []byte {
 	a.constant(0, t.Dropped)
 	a.increment()
 	a.restore()
+	if len(rejected) > 0 {
+		for _, branch := range rejected {
+			a.land(branch)
+		}
+		a.count(t.Rejected)
+	}
 	return a.code
+}
+
+// count counts in one of counters, one for each ring, and leaves.
+func (a *assembly) count(counters uint64) {
+	a.ring()
+	a.constant(1, counters)
+	a.add(0x8b000000, rm(0), 6<<10, rn(1)) // add x0, x1, x0, lsl #6
+	a.increment()
+	a.restore()
+}
+
+// otherwise are the conditions of branches that are taken if a comparison is false, of unsigned and of signed numbers.
+var otherwise = [...][2]uint32{
+	arch.Equal: {1, 1}, arch.NotEqual: {0, 0}, // ne, eq
+	arch.Less: {2, 10}, arch.LessOrEqual: {8, 12}, // hs, ge; hi, gt
+	arch.Greater: {9, 13}, arch.GreaterOrEqual: {3, 11}, // ls, le; lo, lt
+}
+
+// condition returns the branch that is taken if a condition does not hold.
+func (a *assembly) condition(c *arch.Condition) (branch int) {
+	signed := map[bool]int{true: 1}[c.Signed]
+	a.value(&c.Operand)
+	if c.Size < 8 {
+		extension := [2]uint32{0xd3400000, 0x93400000}[signed]
+		a.add(extension, uint32(8*c.Size-1)<<10) // ubfx or sbfx x0, x0, #0, #8*Size
+	}
+	a.constant(1, c.Number)
+	a.add(0xeb00001f, rm(1), rn(0)) // cmp x0, x1
+	return a.forward(0x54000000 | otherwise[c.Comparison][signed])
 }
 
 // reserve takes the next event of the ring: x7 is its address, and x9 its position. It writes the time and the thread, and returns
@@ -221,25 +257,30 @@ func (a *assembly) reserve() (full int) {
 	return full
 }
 
-// argument writes an argument, and copies what is to be copied.
-func (a *assembly) argument(arg *arch.TracedArgument) {
-	switch arg.Kind {
+// value loads an operand into x0: of one in memory that may not be there, the address.
+func (a *assembly) value(o *arch.Operand) {
+	switch o.Kind {
 	case arch.Constant:
-		a.constant(0, arg.Value)
+		a.constant(0, o.Value)
 	case arch.InRegister:
-		a.load(arg.Base)
+		a.load(o.Base)
 	default:
-		a.constant(1, arg.Value)
-		if arg.Base >= 0 {
-			a.load(arg.Base)
+		a.constant(1, o.Value)
+		if o.Base >= 0 {
+			a.load(o.Base)
 		} else {
 			a.constant(0, 0)
 		}
 		a.add(0x8b000000, rm(1), rn(0)) // add x0, x0, x1
-		if arg.Base < 0 || arg.Base == threads.SP {
-			a.add(0x39400000 | uint32(bits.TrailingZeros(uint(arg.Size)))<<30) // ldr of the size x0, [x0]
+		if o.Base < 0 || o.Base == threads.SP {
+			a.add(0x39400000 | uint32(bits.TrailingZeros(uint(o.Size)))<<30) // ldr of the size x0, [x0]
 		}
 	}
+}
+
+// argument writes an argument, and copies what is to be copied.
+func (a *assembly) argument(arg *arch.TracedArgument) {
+	a.value(&arg.Operand)
 	a.add(0xf9000000, arg.At/8<<10, rn(7)) // str x0, [x7, #At]
 	if arg.Copy > 0 {
 		a.copy(arg)

@@ -167,6 +167,11 @@ func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, err
 			return false, err
 		}
 		t.Ring, t.Dropped = set.Ring, set.Address+droppedAt(set.Ring, s.Number)
+		if t.Conditions = p.t.Filter.conditions(s); len(t.Conditions) > 0 {
+			if t.Rejected, err = p.counter(s.Number, t.Ring.Count); err != nil {
+				return false, err
+			}
+		}
 	}
 	trampoline, err := p.put(a, func(at uint64) []byte {
 		t.Address = at

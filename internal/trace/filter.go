@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"sdtconvert/arch"
 	"strconv"
 	"strings"
 	"text/scanner"
@@ -16,8 +17,21 @@ import (
 //	term       = "!" term | "(" or ")" | value comparison value
 //	value      = argN | tid | name | function | number | string
 //	comparison = "==" | "!=" | "<" | "<=" | ">" | ">="
-type Filter struct {
+type Filter struct{ predicate }
+
+// predicate is a part of a filter.
+type predicate struct {
 	match func(e *Event) bool
+	// required are comparisons of an argument with a number that are true wherever the predicate is.
+	required []comparison
+}
+
+// comparison compares an argument with a number.
+type comparison struct {
+	argument   int
+	operator   arch.Comparison
+	number     uint64
+	isNegative bool
 }
 
 // matches reports whether a filter selects an event. A nil one selects all.
@@ -28,6 +42,9 @@ type value struct {
 	isText bool
 	text   func(e *Event) string
 	number func(e *Event) (n uint64, signed, ok bool)
+
+	argument   int  // its number from 1, 0 if the value is none
+	isConstant bool // a number that the filter has
 }
 
 // ParseFilter reads a filter.
@@ -78,32 +95,32 @@ func (p *filterParser) next() {
 	}
 }
 
-func (p *filterParser) or() func(*Event) bool {
+func (p *filterParser) or() predicate {
 	left := p.and()
 	for p.token == "||" {
 		p.next()
 		a, b := left, p.and()
-		left = func(e *Event) bool { return a(e) || b(e) }
+		left = predicate{match: func(e *Event) bool { return a.match(e) || b.match(e) }}
 	}
 	return left
 }
 
-func (p *filterParser) and() func(*Event) bool {
+func (p *filterParser) and() predicate {
 	left := p.term()
 	for p.token == "&&" {
 		p.next()
 		a, b := left, p.term()
-		left = func(e *Event) bool { return a(e) && b(e) }
+		left = predicate{func(e *Event) bool { return a.match(e) && b.match(e) }, append(a.required, b.required...)}
 	}
 	return left
 }
 
-func (p *filterParser) term() func(*Event) bool {
+func (p *filterParser) term() predicate {
 	switch p.token {
 	case "!":
 		p.next()
 		inner := p.term()
-		return func(e *Event) bool { return !inner(e) }
+		return predicate{match: func(e *Event) bool { return !inner.match(e) }}
 	case "(":
 		p.next()
 		inner := p.or()
@@ -116,32 +133,67 @@ func (p *filterParser) term() func(*Event) bool {
 	return p.comparison()
 }
 
-// comparisons tell what each operator makes of an order.
-var comparisons = map[string]func(order int) bool{
-	"==": func(o int) bool { return o == 0 }, "!=": func(o int) bool { return o != 0 },
-	"<": func(o int) bool { return o < 0 }, "<=": func(o int) bool { return o <= 0 },
-	">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 },
+// operators are the comparisons, and what each makes of an order.
+var operators = map[string]struct {
+	arch.Comparison
+	mirrored arch.Comparison
+	holds    func(order int) bool
+}{
+	"==": {arch.Equal, arch.Equal, func(o int) bool { return o == 0 }},
+	"!=": {arch.NotEqual, arch.NotEqual, func(o int) bool { return o != 0 }},
+	"<":  {arch.Less, arch.Greater, func(o int) bool { return o < 0 }},
+	"<=": {arch.LessOrEqual, arch.GreaterOrEqual, func(o int) bool { return o <= 0 }},
+	">":  {arch.Greater, arch.Less, func(o int) bool { return o > 0 }},
+	">=": {arch.GreaterOrEqual, arch.LessOrEqual, func(o int) bool { return o >= 0 }},
 }
 
-func (p *filterParser) comparison() func(*Event) bool {
+func (p *filterParser) comparison() predicate {
 	a := p.value()
-	holds := comparisons[p.token]
-	if holds == nil {
+	operator, ok := operators[p.token]
+	if !ok {
 		p.fail("want ==, !=, <, <=, > or >=, got %q", p.token)
 	}
 	p.next()
 	b := p.value()
 	switch {
 	case a.text != nil && b.text != nil && (a.isText || b.isText):
-		return func(e *Event) bool { return holds(cmp.Compare(a.text(e), b.text(e))) }
+		return predicate{match: func(e *Event) bool { return operator.holds(cmp.Compare(a.text(e), b.text(e))) }}
 	case a.number == nil || b.number == nil:
 		p.fail("a text and a number are compared")
 	}
-	return func(e *Event) bool {
+	required := append(requiredComparison(&a, operator.Comparison, &b), requiredComparison(&b, operator.mirrored, &a)...)
+	return predicate{func(e *Event) bool {
 		x, xSigned, ok1 := a.number(e)
 		y, ySigned, ok2 := b.number(e)
-		return ok1 && ok2 && holds(compareNumbers(x, xSigned, y, ySigned))
+		return ok1 && ok2 && operator.holds(compareNumbers(x, xSigned, y, ySigned))
+	}, required}
+}
+
+// requiredComparison returns the comparison of an argument with a number, none for other values.
+func requiredComparison(argument *value, operator arch.Comparison, number *value) []comparison {
+	if argument.argument == 0 || !number.isConstant {
+		return nil
 	}
+	n, signed, _ := number.number(nil)
+	return []comparison{{argument.argument - 1, operator, n, signed && int64(n) < 0}}
+}
+
+// conditions returns what a trampoline of a site can test of a filter. The events that it makes are filtered still.
+func (f *Filter) conditions(s *Site) (all []arch.Condition) {
+	if f == nil {
+		return nil
+	}
+	for _, c := range f.required {
+		if c.argument >= len(s.Arguments) {
+			continue
+		}
+		a := &s.Arguments[c.argument]
+		inReach := c.isNegative && a.Signed || !c.isNegative && (!a.Signed || int64(c.number) >= 0)
+		if isCheap := s.layout.arguments[c.argument].Copy == 0; isCheap && inReach && a.Format != Text && a.Format != Unreadable {
+			all = append(all, arch.Condition{Operand: a.Operand, Comparison: c.operator, Number: c.number})
+		}
+	}
+	return all
 }
 
 // compareNumbers compares numbers, of which those with a sign may be negative.
@@ -159,7 +211,7 @@ func (p *filterParser) value() value {
 	switch {
 	case token == "-" && p.kind == scanner.Int:
 		v := p.value()
-		return value{number: func(e *Event) (uint64, bool, bool) {
+		return value{isConstant: true, number: func(e *Event) (uint64, bool, bool) {
 			n, _, ok := v.number(e)
 			return -n, true, ok
 		}}
@@ -168,7 +220,7 @@ func (p *filterParser) value() value {
 		if err != nil {
 			p.fail("%s is no number of 64 bits", token)
 		}
-		return value{number: func(*Event) (uint64, bool, bool) { return n, false, true }}
+		return value{isConstant: true, number: func(*Event) (uint64, bool, bool) { return n, false, true }}
 	case kind == scanner.String || kind == scanner.RawString:
 		text, err := strconv.Unquote(token)
 		if err != nil {
@@ -187,6 +239,7 @@ func (p *filterParser) value() value {
 		p.fail("want argN, tid, name, function, a number or a string, got %q", token)
 	}
 	return value{
+		argument: n + 1,
 		text: func(e *Event) string {
 			switch {
 			case n >= len(e.Texts) || n >= len(e.Arguments):

@@ -2,9 +2,11 @@ package trace
 
 import (
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,8 +181,73 @@ func TestRandom(t *testing.T) {
 			if traps != strings.Contains(got.messages, "breakpoints") && !style.theirs {
 				t.Errorf("got %s", got.messages)
 			}
+			filter, selected := randomFilter(r, got.lines)
+			got = trace(t, append([]string{"--filter", filter}, args...)...)
+			for i, line := range got.lines {
+				got.lines[i] = withoutFunction(line)
+			}
+			wantLines(t, selected(lines(t, out)), got.lines)
 		})
 	}
+}
+
+// randomFilter returns a filter of one or two comparisons, and a function that selects events by the arguments that were printed.
+func randomFilter(r *rand.Rand, events []string) (filter string, selected func(events []string) []string) {
+	selected = slices.Clone[[]string]
+	isText := func(argument int) bool { // whose address would be compared
+		return slices.ContainsFunc(events, func(event string) bool {
+			all := argumentsOf(event)
+			return argument < len(all) && strings.HasPrefix(all[argument], "\"")
+		})
+	}
+	numbers := slices.DeleteFunc([]int{0, 1, 2, 3, 4, 5, 11}, isText)
+	for i := range 1 + r.IntN(2) {
+		argument, operator, number := numbers[r.IntN(len(numbers))], []string{"==", "!=", "<", "<=", ">", ">="}[r.IntN(6)], big.NewInt(int64(r.IntN(9))-4)
+		if value := argumentOf(events[r.IntN(len(events))], argument); value != nil && value.IsInt64() {
+			number.Add(number, value)
+		}
+		holds := map[string]func(order int) bool{
+			"==": func(o int) bool { return o == 0 }, "!=": func(o int) bool { return o != 0 }, "<": func(o int) bool { return o < 0 },
+			"<=": func(o int) bool { return o <= 0 }, ">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 },
+		}[operator]
+		others := selected
+		selected = func(events []string) []string {
+			return slices.DeleteFunc(others(events), func(event string) bool {
+				value := argumentOf(event, argument)
+				return value == nil || !holds(value.Cmp(number))
+			})
+		}
+		if i > 0 {
+			filter += " && "
+		}
+		filter += fmt.Sprintf("arg%d %s %d", argument, operator, number)
+	}
+	return filter, selected
+}
+
+// argumentsOf returns the arguments of an event.
+func argumentsOf(event string) []string {
+	_, text, _ := strings.Cut(strings.TrimSuffix(event, ")"), "(")
+	return strings.Split(text, ", ")
+}
+
+// argumentOf returns an argument of an event that is a number, nil for others.
+func argumentOf(event string, n int) *big.Int {
+	arguments := argumentsOf(event)
+	if n >= len(arguments) {
+		return nil
+	}
+	switch arguments[n] {
+	case "true":
+		return big.NewInt(1)
+	case "false":
+		return big.NewInt(0)
+	}
+	value, ok := new(big.Int).SetString(arguments[n], 0)
+	if !ok {
+		return nil
+	}
+	return value
 }
 
 // stripped strips a program, or leaves it as it is: the tables of functions say then where arguments are.
