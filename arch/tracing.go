@@ -159,7 +159,6 @@ type Trampoline struct {
 	// ThreadID is the address, near the code, of a 32-bit number: how far behind the thread pointer the C library
 	// keeps the thread's ID. If it is negative, the code asks the kernel.
 	ThreadID  uint64
-	NoCalls   bool // system calls are forbidden
 	Arguments []TracedArgument
 
 	// Conditions have to hold, or there is no event. Rejected is the address of counters like Counters, of hits for which they do not.
@@ -230,5 +229,6 @@ type SystemCall struct {
 	// call if its result asks for that. It is -1 for a machine whose kernel does so before the thread stops.
 	NoRestart int
 
-	Mmap, MemfdCreate, Close, Sigaction, RestartSyscall uint64 // numbers
+	Mmap, MemfdCreate, Close, Sigaction, RestartSyscall, Gettid, ProcessVMReadv uint64 // numbers
+	Audit                                                                       uint32 // AUDIT_ARCH_*, by which seccomp filters know the machine
 }

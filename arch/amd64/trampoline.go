@@ -64,7 +64,7 @@ func (machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x0f, 0x05}, // syscall
 		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
-		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, RestartSyscall: 219,
+		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc000003e, RestartSyscall: 219,
 	}
 }
 
@@ -382,14 +382,9 @@ func (a *assembly) stamp() {
 	a.add(0x64, 0x8b, 0x00)                           // mov %fs:(%rax),%eax
 	known := a.forward(0xe9)                          // jmp known
 	a.land(unknown)
-	if a.NoCalls {
-		a.add(0x31, 0xc0) // xor %eax,%eax
-	} else {
-		a.add(0x41, 0x53)  // push %r11
-		a.add32(186, 0xb8) // mov $SYS_gettid,%eax
-		a.add(0x0f, 0x05)  // syscall
-		a.add(0x41, 0x5b)  // pop %r11
-	}
+	a.add(0x41, 0x53) // push %r11
+	a.call(sysGettid)
+	a.add(0x41, 0x5b) // pop %r11
 	a.land(known)
 	a.add(0x89, 0x47, arch.EventThread) // mov %eax,16(%rdi)
 }
@@ -492,10 +487,9 @@ func (a *assembly) copy(arg *arch.TracedArgument) {
 	a.add(0x4c, 0x8d, 0x54, 0x24, 0x10)        // lea 16(%rsp),%r10
 	a.add32(1, 0x41, 0xb8)                     // mov $1,%r8d
 	a.add(0x45, 0x31, 0xc9)                    // xor %r9d,%r9d
-	a.add32(310, 0xb8)                         // mov $SYS_process_vm_readv,%eax
-	a.add(0x0f, 0x05)                          // syscall
-	a.add(0x48, 0x83, 0xc4, 0x20)              // add $32,%rsp
-	a.add(0x5f)                                // pop %rdi
-	a.add(0x5e)                                // pop %rsi
-	a.add32(arg.CopyAt, 0x48, 0x89, 0x87)      // mov %rax,CopyAt(%rdi)
+	a.call(sysProcessVMReadv)
+	a.add(0x48, 0x83, 0xc4, 0x20)         // add $32,%rsp
+	a.add(0x5f)                           // pop %rdi
+	a.add(0x5e)                           // pop %rsi
+	a.add32(arg.CopyAt, 0x48, 0x89, 0x87) // mov %rax,CopyAt(%rdi)
 }

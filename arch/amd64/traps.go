@@ -15,6 +15,8 @@ const (
 	sysGettid    = 186
 	sysTgkill    = 234
 
+	sysProcessVMReadv = 310
+
 	sigtrap = 5
 )
 

@@ -30,7 +30,7 @@ func (Machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x01, 0x00, 0x00, 0xd4}, // svc #0
 		Number: 8 * 8, Arguments: [6]int{0, 8, 16, 24, 32, 40}, Result: 0, NoRestart: -1,
-		Mmap: 222, MemfdCreate: 279, Close: 57, Sigaction: sysSigaction, RestartSyscall: 128,
+		Mmap: 222, MemfdCreate: 279, Close: 57, Sigaction: sysSigaction, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc00000b7, RestartSyscall: 128,
 	}
 }
 
@@ -248,11 +248,7 @@ func (a *assembly) reserve() (full int) {
 	a.add(0x9b000000, rm(6), 7<<10, rn(4), 7)         // madd x7, x4, x6, x7
 	a.add(0xd53be044)                                 // mrs x4, cntvct_el0
 	a.add(0xf9000000, arch.EventTime/8<<10, rn(7), 4) // str x4, [x7, #8]
-	a.constant(0, 0)
-	if !a.NoCalls {
-		a.constant(8, 178) // gettid
-		a.add(0xd4000001)  // svc #0
-	}
+	a.call(sysGettid)
 	a.add(0xb9000000, arch.EventThread/4<<10, rn(7)) // str w0, [x7, #16]
 	return full
 }
@@ -313,8 +309,7 @@ func (a *assembly) copy(arg *arch.TracedArgument) {
 	a.add(0x91000000, 16<<10, rn(stackPointer), 3) // add x3, sp, #16
 	a.constant(4, 1)
 	a.constant(5, 0)
-	a.constant(8, 270)                                        // process_vm_readv
-	a.add(0xd4000001)                                         // svc #0
+	a.call(sysProcessVMReadv)
 	a.add(0x91000000, 32<<10, rn(stackPointer), stackPointer) // add sp, sp, #32
 	a.add(0xf9000000, arg.CopyAt/8<<10, rn(7))                // str x0, [x7, #CopyAt]
 }

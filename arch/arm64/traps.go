@@ -15,6 +15,8 @@ const (
 	sysGetpid    = 172
 	sysGettid    = 178
 
+	sysProcessVMReadv = 270
+
 	sigtrap = 5
 )
 

@@ -67,7 +67,7 @@ func TestTrampolines(t *testing.T) {
 			}
 			const at = 0x400000
 			base := arch.Trampoline{Address: at, Resume: at + 0x1234, Site: 7, Ring: ring, Dropped: 0x7f0000300038, ThreadID: at - 0x1000}
-			events, counts, quiet, filtered := base, base, base, base
+			events, counts, single, filtered := base, base, base, base
 			for i, comparison := range []arch.Comparison{arch.Equal, arch.NotEqual, arch.Less, arch.LessOrEqual, arch.Greater, arch.GreaterOrEqual, arch.Less} {
 				o := operand(arch.InRegister, 1<<(i%4), threads.Registers[c.registers[1]], -1, 0)
 				o.Signed = i%2 > 0
@@ -77,11 +77,11 @@ func TestTrampolines(t *testing.T) {
 			filtered.Rejected = 0x7f0000600000
 			events.Arguments = all
 			counts.Counters, counts.Resume = 0x7f0000400000, 0
-			quiet.NoCalls, quiet.Ring.Count = true, 1
+			single.Ring.Count = 1
 			show("events", at, jumper.Trampoline(&events))
 			show("counts, at a return", at, jumper.Trampoline(&counts))
 			show("conditions", at, jumper.Trampoline(&filtered))
-			show("no calls, one ring", at, jumper.Trampoline(&quiet))
+			show("one ring", at, jumper.Trampoline(&single))
 			show("jump", at, jumper.Jump(at, at+0x1234))
 			if jump := jumper.FarJump(0x7f0000300038); jump != nil {
 				show("far jump", at, jump)

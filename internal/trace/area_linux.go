@@ -259,10 +259,7 @@ func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err 
 		fixed, flags = p.ledger[number].address, flags|unix.MAP_FIXED
 	}
 	const protection = unix.PROT_READ | unix.PROT_WRITE
-	fd, err := ^uint64(0), errors.New("filtered")
-	if !p.filtered {
-		fd, err = p.call(p.calls.MemfdCreate, p.areas[0].start+nameAt, unix.MFD_CLOEXEC)
-	}
+	fd, err := p.call(p.calls.MemfdCreate, p.areas[0].start+nameAt, unix.MFD_CLOEXEC)
 	if err == nil {
 		if memory, err = mapFile(fmt.Sprintf("%s/fd/%d", image.ProcessDirectory(p.pid), fd), length); err == nil {
 			address, err = p.call(p.calls.Mmap, fixed, length, protection, flags, fd, 0)
@@ -270,7 +267,8 @@ func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err 
 		_, closeErr := p.call(p.calls.Close, fd)
 		err = errors.Join(err, closeErr)
 	} else {
-		address, err = p.call(p.calls.Mmap, fixed, length, protection, flags|unix.MAP_ANONYMOUS, fd, 0)
+		p.isPrivate = true
+		address, err = p.call(p.calls.Mmap, fixed, length, protection, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 		memory = processMemory{p.memory, address, p.order}
 	}
 	if err != nil {

@@ -55,9 +55,7 @@ func (p *tracee) arm(found []*Site) error {
 		defer func() { p.endCalls() }()
 		if err != nil {
 			p.jumper = nil
-			if p.t.jumps {
-				p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, err))
-			}
+			p.warnBreakpoints(err)
 		}
 	}
 	p.setActive(1)
@@ -84,11 +82,24 @@ func (p *tracee) arm(found []*Site) error {
 	return p.flush()
 }
 
-// prepare has a thread make system calls. The first time it makes an area, or undoes what an earlier tracer has left.
+// warnBreakpoints warns that sites get breakpoints, and why, unless the user has asked for them.
+func (p *tracee) warnBreakpoints(reason error) {
+	if p.t.jumps {
+		p.t.warn(fmt.Errorf("process %d: sites get breakpoints: %w", p.pid, reason))
+	}
+}
+
+// prepare has a thread make system calls, in an area of the tracer. The first time it undoes what an earlier tracer has left.
 func (p *tracee) prepare(near uint64) error {
 	isNew := p.areas == nil
 	if isNew {
 		if err := p.adopt(); err != nil {
+			return err
+		}
+		if err := p.undoEarlier(); err != nil {
+			return err
+		}
+		if err := p.callsForbidden(); err != nil {
 			return err
 		}
 	}
@@ -96,6 +107,17 @@ func (p *tracee) prepare(near uint64) error {
 		return err
 	}
 	p.findThreadID()
+	if len(p.areas) > 0 {
+		return nil
+	}
+	if _, err := p.newArea(near); err != nil {
+		return err
+	}
+	return p.placeStub() // in the area
+}
+
+// undoEarlier lowers the semaphores that an earlier tracer has left raised, and disarms its sites.
+func (p *tracee) undoEarlier() error {
 	for n, e := range p.ledger {
 		switch e.kind {
 		case hopEntry:
@@ -105,18 +127,11 @@ func (p *tracee) prepare(near uint64) error {
 			p.setEntry(n, entry{})
 		}
 	}
-	if len(p.areas) > 0 {
-		if !p.leftArmed {
-			return nil
-		}
-		err := p.disarmOthers()
-		p.leftArmed = false
-		return err
+	if !p.leftArmed {
+		return nil
 	}
-	if _, err := p.newArea(near); err != nil {
-		return err
-	}
-	return p.placeStub() // in the area
+	defer func() { p.leftArmed = false }()
+	return p.disarmOthers()
 }
 
 // armSite arms one site.
@@ -136,7 +151,7 @@ func (p *tracee) armSite(s *Site) error {
 	}
 	// Of bytes behind the form, what is there counts: another site may be armed there.
 	copy(current, s.original[:min(len(s.form.Code), len(current))])
-	if p.jumper != nil && p.t.jumps && !s.layout.twice && !(p.filtered && s.layout.copies) {
+	if p.jumper != nil && p.t.jumps && !s.layout.twice {
 		if js, ok := p.jumper.JumpSite(s.form, current); ok {
 			if done, err := p.armByJump(s, js, current); done || err != nil {
 				return errors.Join(err, p.raise(s))
@@ -152,7 +167,7 @@ func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, err
 	if err != nil {
 		return false, nil // a breakpoint does
 	}
-	t := arch.Trampoline{Site: s.Number, ThreadID: a.start + threadIDAt, NoCalls: p.filtered, Arguments: s.layout.arguments}
+	t := arch.Trampoline{Site: s.Number, ThreadID: a.start + threadIDAt, Arguments: s.layout.arguments}
 	if js.Resume > 0 {
 		t.Resume = s.address + js.Resume
 	}
@@ -306,13 +321,19 @@ func (p *tracee) entryPoint() (uint64, bool) {
 	return 0, false
 }
 
-// armFiltered arms all sites anew when the program has installed a seccomp filter: trampolines that call the kernel might have it killed.
+// armFiltered arms all sites with breakpoints when the program has installed a seccomp filter that may forbid the calls of trampolines.
 func (p *tracee) armFiltered() {
 	if !p.stop() {
 		return
 	}
+	forbidden := p.callsForbidden()
+	if p.jumper == nil || forbidden == nil {
+		p.resume()
+		return
+	}
 	p.disarm()
-	p.filtered, p.modules = true, map[string]*armedSite{}
+	p.jumper, p.modules = nil, map[string]*armedSite{}
+	p.warnBreakpoints(forbidden)
 	found, err := p.look()
 	if err != nil {
 		p.t.warn(err)
@@ -326,7 +347,8 @@ func (p *tracee) lookAgain() {
 	if p.entry != nil {
 		return
 	}
-	if !p.filtered && isFiltered(p.pid) {
+	if state := seccompState(p.pid); state != p.mainFilters {
+		p.filters, p.mainFilters = state, state
 		p.armFiltered()
 	}
 	text := readText(image.ProcessDirectory(p.pid) + "/maps")

@@ -167,7 +167,7 @@ func (t *tracer) attachSites(p *tracee, found []*Site) {
 	if err := p.arm(found); err != nil {
 		t.warn(fmt.Errorf("process %d: %w", p.pid, err))
 	}
-	if p.filtered { // what the rings hold goes away with the process
+	if p.isPrivate { // what the rings hold goes away with the process
 		for _, th := range p.threads {
 			if th.stopped {
 				reportExits(th.tid)
@@ -472,9 +472,9 @@ func (p *tracee) fork(pid int) error {
 	if err != nil {
 		return err
 	}
-	memory, filtered := child.memory, child.filtered
+	memory, filters, mainFilters := child.memory, child.filters, child.mainFilters
 	*child = *p
-	child.pid, child.memory, child.filtered, child.stopping, child.cachedSpace = pid, memory, filtered, false, nil
+	child.pid, child.memory, child.filters, child.mainFilters, child.stopping, child.cachedSpace = pid, memory, filters, mainFilters, false, nil
 	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
 	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)
 	child.armed, child.ledger, child.counters = slices.Clone(p.armed), slices.Clone(p.ledger), slices.Clone(p.counters)

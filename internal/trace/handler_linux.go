@@ -115,10 +115,9 @@ func (p *tracee) setTrapAction(action []byte) error {
 	return err
 }
 
-// outlive says in the table where the program goes on behind a breakpoint, 0 if it returns from the function. Of a program with a seccomp
-// filter the tracer makes no such call.
+// outlive says in the table where the program goes on behind a breakpoint, 0 if it returns from the function.
 func (p *tracee) outlive(breakpoint, next uint64) {
-	if p.jumper == nil || p.filtered || p.noHandler {
+	if p.jumper == nil || p.noHandler {
 		return
 	}
 	if p.handler == nil || !p.handler.set {
@@ -144,7 +143,7 @@ func (p *tracee) outlive(breakpoint, next uint64) {
 
 // removeHandler gives SIGTRAP back its default action.
 func (p *tracee) removeHandler() {
-	if p.jumper == nil || p.handler == nil || isFiltered(p.pid) || p.beginCalls() != nil {
+	if p.jumper == nil || p.handler == nil || p.callsForbidden() != nil || p.beginCalls() != nil {
 		return
 	}
 	defer p.endCalls()

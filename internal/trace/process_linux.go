@@ -50,7 +50,9 @@ type tracee struct {
 	tables      []*counterTable
 	counters    []uint64 // addresses of tables of counters, each for countersPerTable sites
 	threadID    int32    // offset of a thread's ID from its thread pointer, -1 if it is not known
-	filtered    bool     // a seccomp filter may forbid system calls
+	filters     string   // seccompState of a thread with a seccomp filter, "" if there is none
+	mainFilters string   // seccompState of the first thread
+	isPrivate   bool     // rings are in memory that the tracer does not share
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
@@ -84,7 +86,7 @@ func newTracee(t *tracer, pid int) (*tracee, error) {
 		t: t, pid: pid, memory: memory, threads: map[int]*thread{}, modules: map[string]*armedSite{}, traps: map[uint64]*armedSite{},
 		semaphores: map[uint64]raisedSemaphore{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
 	}
-	p.filtered = isFiltered(pid)
+	p.filters, p.mainFilters = filterState(pid), seccompState(pid)
 	return p, nil
 }
 

@@ -22,9 +22,6 @@ func reportExits(tid int) error {
 	return ptraceCall(unix.PTRACE_SETOPTIONS, tid, 0, ptraceOptions|unix.PTRACE_O_TRACEEXIT)
 }
 
-// isFiltered reports whether a seccomp filter may forbid system calls of a process.
-func isFiltered(pid int) bool { return processStatus(pid, "Seccomp") == "2" }
-
 // seize begins to trace a thread, which runs on.
 func seize(tid int) error {
 	return ptraceCall(unix.PTRACE_SEIZE, tid, 0, ptraceOptions)

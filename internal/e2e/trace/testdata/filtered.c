@@ -1,4 +1,4 @@
-/* A program with a seccomp filter that kills it for what a tracer may have it do: filtered [PROGRAM] becomes that. */
+/* A program with a seccomp filter that kills it for what a tracer may have it do, or with LENIENT for another call: filtered [PROGRAM] becomes that. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -17,7 +17,11 @@ int main(int argc, char **argv)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		KILL(SYS_memfd_create), KILL(SYS_process_vm_readv), KILL(SYS_gettid), KILL(SYS_open),
+#ifndef LENIENT
+		KILL(argc > 1 ? SYS_open : SYS_mmap), /* a program begins with mmap */
+		KILL(SYS_memfd_create), KILL(SYS_process_vm_readv), KILL(SYS_gettid),
+#endif
+		KILL(SYS_open),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };

@@ -1,0 +1,151 @@
+package trace
+
+// A seccomp filter may kill a program for a system call that it does not make by itself. So the tracer has a filtered program make
+// none, unless it knows that the filters allow those of jumps: as root it can read them; and those of a container, which the tracer has
+// too, it tries.
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// The results of filters that let a call pass (seccomp(2)).
+const (
+	seccompAllow = 0x7fff0000
+	seccompLog   = 0x7ffc0000
+)
+
+// seccompState returns what changes if a thread gets another filter.
+func seccompState(tid int) string {
+	mode := processStatus(tid, "Seccomp")
+	if mode == "" || mode == "0" {
+		return ""
+	}
+	return mode + " " + processStatus(tid, "Seccomp_filters")
+}
+
+// filterState returns the filters of the first thread of a process that has any, "" if none has.
+func filterState(pid int) string {
+	for _, tid := range threadIDs(pid) {
+		if state := seccompState(tid); state != "" {
+			return state
+		}
+	}
+	return ""
+}
+
+// callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls.
+func (p *tracee) callsForbidden() error {
+	if p.filters == "" {
+		p.filters = seccompState(p.pid)
+	}
+	if p.filters == "" {
+		return nil
+	}
+	allowed, known := p.filtersAllow()
+	switch {
+	case allowed, !known && p.filters == seccompState(os.Getpid()) && ownCallsWork():
+		return nil
+	case known:
+		return errors.New("its seccomp filter forbids the system calls that jumps need")
+	}
+	return errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert can tell")
+}
+
+// filtersAllow evaluates the filters of all threads. known is false if the tracer may not read them.
+func (p *tracee) filtersAllow() (allowed, known bool) {
+	for _, th := range p.threads {
+		if !th.stopped {
+			continue
+		}
+		for n := uintptr(0); ; n++ {
+			program, err := readFilter(th.tid, n)
+			if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) && n == 0 { // the last, or a thread without filters
+				break
+			}
+			if err != nil {
+				return false, false
+			}
+			if !p.allows(program) {
+				return false, true
+			}
+		}
+	}
+	return true, true
+}
+
+// readFilter reads one filter of a thread, the newest first.
+func readFilter(tid int, n uintptr) (*bpf.VM, error) {
+	const getFilter = 0x420c // PTRACE_SECCOMP_GET_FILTER
+	var instructions [4096]unix.SockFilter
+	count, _, errno := unix.Syscall6(unix.SYS_PTRACE, getFilter, uintptr(tid), n, uintptr(unsafe.Pointer(&instructions)), 0, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	var program []bpf.Instruction
+	for _, i := range instructions[:count] {
+		program = append(program, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K}.Disassemble())
+	}
+	return bpf.NewVM(program)
+}
+
+// allows reports whether a filter allows the calls that the tracer has a program make, and those of trampolines.
+func (p *tracee) allows(filter *bpf.VM) bool {
+	const somewhere, fd = 0x7f0000000000, 3
+	c := p.calls
+	for _, call := range [][]uint64{
+		{c.Mmap, somewhere, areaSize, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0},
+		{c.Mmap, 0, tableLength, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS, ^uint64(0), 0},
+		{c.Mmap, 0, ringBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED, fd, 0},
+		{c.Mmap, somewhere, ringBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_FIXED, fd, 0},
+		{c.MemfdCreate, somewhere, unix.MFD_CLOEXEC},
+		{c.Close, fd},
+		{c.Sigaction, uint64(unix.SIGTRAP), 0, somewhere, wordBytes},
+		{c.Gettid},
+		{c.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0},
+	} {
+		// struct seccomp_data: the number, the machine, the address, six arguments. The virtual machine reads words as those of networks.
+		words := []uint32{uint32(call[0]), c.Audit, 0, 0}
+		for i := range 6 {
+			argument := uint64(0)
+			if i+1 < len(call) {
+				argument = call[i+1]
+			}
+			words = append(words, uint32(argument), uint32(argument>>32))
+		}
+		var data []byte
+		for _, word := range words {
+			data = binary.BigEndian.AppendUint32(data, word)
+		}
+		if result, err := filter.Run(data); err != nil || result != seccompAllow && result != seccompLog {
+			return false
+		}
+	}
+	return true
+}
+
+// ownCallsWork tries the calls in the tracer.
+var ownCallsWork = sync.OnceValue(func() bool {
+	code, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return false
+	}
+	defer unix.Munmap(code)
+	fd, err := unix.MemfdCreate(memoryName, unix.MFD_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var from, to [wordBytes]byte
+	local := []unix.Iovec{{Base: &to[0]}}
+	local[0].SetLen(len(to))
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&from)), Len: len(from)}}
+	_, err = unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+	return err == nil
+})
