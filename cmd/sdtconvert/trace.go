@@ -40,7 +40,7 @@ var (
 	traceOutputOption = &option{name: "output", letter: "o", value: "DIR", complete: completeDirectory,
 		help: "write a trace in CTF 1.8, for babeltrace2 and Trace Compass, to a new directory"}
 	tracePerfettoOption = &option{name: "perfetto", value: "FILE", complete: completeFile,
-		help: "write a trace in JSON, for ui.perfetto.dev and chrome://tracing"}
+		help: "write a trace in JSON, for ui.perfetto.dev"}
 	traceFilterOption = &option{name: "filter", value: "FILTER",
 		help: "only events for which FILTER is true: comparisons of argN, tid, name and function with numbers and strings, with && || ! and parentheses"}
 	traceMostOption = &option{name: "events", letter: "n", value: "N",

@@ -272,7 +272,7 @@ func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err 
 		memory = processMemory{p.memory, address, p.order}
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("it cannot map %d MiB of memory: %w", length>>20, err)
+		return 0, nil, fmt.Errorf("it cannot map %d MiB of memory (mmap: %w): raise its limit of address space", length>>20, err)
 	}
 	p.sharedInUse[address] = true
 	if number < 0 {

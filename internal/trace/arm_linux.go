@@ -151,7 +151,7 @@ func (p *tracee) armSite(s *Site) error {
 	}
 	// Of bytes behind the form, what is there counts: another site may be armed there.
 	copy(current, s.original[:min(len(s.form.Code), len(current))])
-	if p.jumper != nil && p.t.jumps && !s.layout.twice {
+	if p.jumper != nil && p.t.jumps && !s.layout.twice && (p.canCopy || !s.layout.copies) {
 		if js, ok := p.jumper.JumpSite(s.form, current); ok {
 			if done, err := p.armByJump(s, js, current); done || err != nil {
 				return errors.Join(err, p.raise(s))
@@ -174,17 +174,17 @@ func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, err
 	if p.t.Count {
 		t.Ring.Count = newRing(minimumEvent, runtime.NumCPU()).Count
 		if t.Counters, err = p.counter(s.Number, t.Ring.Count); err != nil {
-			return false, err
+			return false, p.withoutRings(err)
 		}
 	} else {
 		set, err := p.ringSet(s.layout.size)
 		if err != nil {
-			return false, err
+			return false, p.withoutRings(err)
 		}
 		t.Ring, t.Dropped = set.Ring, set.Address+droppedAt(set.Ring, s.Number)
 		if t.Conditions = p.t.Filter.conditions(s); len(t.Conditions) > 0 {
 			if t.Rejected, err = p.counter(s.Number, t.Ring.Count); err != nil {
-				return false, err
+				return false, p.withoutRings(err)
 			}
 		}
 	}
@@ -200,6 +200,18 @@ func (p *tracee) armByJump(s *Site, js arch.JumpSite, current []byte) (bool, err
 		return false, nil
 	}
 	return true, p.change(s, s.address+js.Offset, current[js.Offset:][:len(code)], code)
+}
+
+// withoutRings warns once that the process cannot have rings. A breakpoint needs none.
+func (p *tracee) withoutRings(reason error) error {
+	if errors.Is(reason, errGone) {
+		return reason
+	}
+	if !p.hasNoRings {
+		p.hasNoRings = true
+		p.warnBreakpoints(reason)
+	}
+	return nil
 }
 
 // ringSet returns the rings of events of a size.
@@ -295,7 +307,11 @@ func (p *tracee) addToSemaphore(address uint64, n int) error {
 
 // begin arms a program that has come to its first instruction: the libraries that it needs are loaded.
 func (p *tracee) begin(th *thread, data []byte, pc uint64) {
-	p.write(p.entry.at, p.entry.old)
+	th.stopped = true // so that ptrace can write, too
+	if err := p.write(p.entry.at, p.entry.old); err != nil {
+		p.t.warn(fmt.Errorf("process %d: its first instruction cannot be put back: %w", p.pid, err))
+	}
+	th.stopped = false
 	p.entry = nil
 	p.state.Put(data, p.state.PC, p.word, p.order, pc)
 	setRegisters(th.tid, data)
@@ -326,14 +342,18 @@ func (p *tracee) armFiltered() {
 	if !p.stop() {
 		return
 	}
+	could := p.canCopy
 	forbidden := p.callsForbidden()
-	if p.jumper == nil || forbidden == nil {
+	if p.jumper == nil || forbidden == nil && p.canCopy == could {
 		p.resume()
 		return
 	}
 	p.disarm()
-	p.jumper, p.modules = nil, map[string]*armedSite{}
-	p.warnBreakpoints(forbidden)
+	p.modules = map[string]*armedSite{}
+	if forbidden != nil {
+		p.jumper = nil
+		p.warnBreakpoints(forbidden)
+	}
 	found, err := p.look()
 	if err != nil {
 		p.t.warn(err)

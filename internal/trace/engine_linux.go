@@ -52,6 +52,9 @@ func Run(o Options) (*Statistics, error) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGCHLD)
 	defer signal.Stop(changes)
+	if err := checkProc(); err != nil {
+		return nil, err
+	}
 	if err := t.start(); err != nil {
 		t.detachAll()
 		return nil, err
@@ -189,31 +192,35 @@ func (t *tracer) paused(begun time.Time) {
 }
 
 // startProgram starts the program, traced from its first instruction on.
-func (t *tracer) startProgram() error {
+func (t *tracer) startProgram() (err error) {
 	path, err := exec.LookPath(t.Program[0])
 	if err != nil {
 		return err
 	}
 	pid, err := syscall.ForkExec(path, t.Program, &syscall.ProcAttr{Env: t.Environ, Files: t.Files, Sys: &syscall.SysProcAttr{Ptrace: true}})
 	if err != nil {
-		return fmt.Errorf("%s: cannot be started traced: %w", path, err)
+		return explainStart(path, err)
 	}
+	defer func() {
+		if err != nil { // it has not begun
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}()
 	t.child = pid
 	if c, ok := wait(pid, true); !ok || !c.status.Stopped() {
-		return fmt.Errorf("%s: has ended before its first instruction", path)
+		return explainEnd(path, c.status)
 	}
 	// What the child has asked for does not let the tracer stop threads. So it stops, and is traced in the other way.
 	if err := detach(pid, unix.SIGSTOP); err != nil {
 		return explainSeize(pid, err)
 	}
 	if err := seize(pid); err != nil {
-		unix.Kill(pid, unix.SIGKILL)
 		return explainSeize(pid, err)
 	}
 	for {
 		c, ok := wait(pid, true)
 		if !ok || !c.status.Stopped() {
-			return fmt.Errorf("%s: has ended before its first instruction", path)
+			return explainEnd(path, c.status)
 		}
 		if c.event() == unix.PTRACE_EVENT_STOP {
 			break
@@ -541,7 +548,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 // trapped records the hit of a breakpoint.
 func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
 	t.traps++
-	e := Event{Site: s.Site, Time: readClock(), Thread: int32(th.tid)}
+	e := Event{Site: s.Site, Time: readClock(), Thread: th.ownID(p.pid)}
 	p.values(&e, data)
 	t.collector.trapped(e)
 }

@@ -21,6 +21,17 @@ type thread struct {
 	tid     int
 	stopped bool
 	grouped bool // stopped by job control
+	own     int  // its ID in its own namespace, 0 if it was not looked up
+}
+
+// ownID returns the ID that a thread has for itself, as trampolines record it.
+func (th *thread) ownID(pid int) int32 {
+	if th.own == 0 {
+		if th.own = th.tid; !sharesPIDs(pid) {
+			th.own = idInProcess(th.tid)
+		}
+	}
+	return int32(th.own)
 }
 
 // tracee is a process that is traced.
@@ -52,12 +63,14 @@ type tracee struct {
 	threadID    int32    // offset of a thread's ID from its thread pointer, -1 if it is not known
 	filters     string   // seccompState of a thread with a seccomp filter, "" if there is none
 	mainFilters string   // seccompState of the first thread
+	canCopy     bool     // filters allow trampolines to copy texts
 	isPrivate   bool     // rings are in memory that the tracer does not share
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
 	batch       *batch       // nil if code is read and written at once
 	handler     *trapHandler // of SIGTRAP, nil for none
+	hasNoRings  bool         // as its memory is limited
 	noHandler   bool         // the program may not have one
 	leftArmed   bool         // a tracer was killed while sites were armed
 	mapsText    string       // /proc/PID/maps when modules were looked for
@@ -466,7 +479,6 @@ func (p *tracee) findThreadID() {
 	}
 	var blocks [][]byte
 	var ids []uint32
-	isSameNamespace := sharesPIDs(p.pid)
 	for _, th := range p.threads {
 		data, err := registers(th.tid, p.state.Size)
 		if !th.stopped || err != nil {
@@ -476,11 +488,7 @@ func (p *tracee) findThreadID() {
 		if p.read(p.state.Get(data, p.state.Pointer, p.word, p.order), block) != nil {
 			return
 		}
-		id := th.tid
-		if !isSameNamespace {
-			id = idInProcess(th.tid)
-		}
-		blocks, ids = append(blocks, block), append(ids, uint32(id))
+		blocks, ids = append(blocks, block), append(ids, uint32(th.ownID(p.pid)))
 	}
 	candidates := slices.Clone(p.state.IDs)
 	if len(blocks) > 1 {

@@ -170,34 +170,6 @@ func sharesMemory(a, b int) (shares, known bool) {
 	return result == 0, errno == 0
 }
 
-// explainSeize says why a process cannot be traced, and what to do.
-func explainSeize(pid int, err error) error {
-	name := fmt.Sprintf("process %d", pid)
-	if tracer := processStatus(pid, "TracerPid"); tracer != "" && tracer != "0" {
-		return fmt.Errorf("%s: process %s (%s) traces it already: end that first", name, tracer, strings.TrimSpace(readText("/proc/"+tracer+"/comm")))
-	}
-	if errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("%s: no such process", name)
-	}
-	if errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("%s: the kernel has no ptrace: trace outside of the emulator (qemu-user) or sandbox", name)
-	}
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		owner := strings.Fields(processStatus(pid, "Uid") + " ?")[0]
-		scope := strings.TrimSpace(readText("/proc/sys/kernel/yama/ptrace_scope"))
-		switch {
-		case owner != strconv.Itoa(os.Geteuid()) && os.Geteuid() != 0:
-			return fmt.Errorf("%s: belongs to user %s: run sdtconvert trace as that user or as root", name, owner)
-		case scope == "1" || scope == "2":
-			return fmt.Errorf("%s: Yama forbids it (kernel.yama.ptrace_scope is %s): start the program with sdtconvert trace -- PROGRAM, or run as root", name, scope)
-		case scope == "3":
-			return fmt.Errorf("%s: Yama forbids all tracing until the next boot (kernel.yama.ptrace_scope is 3): set kernel.yama.ptrace_scope=1 in /etc/sysctl.conf and reboot", name)
-		}
-		return fmt.Errorf("%s: %w: a setuid program, a security module or a container's seccomp filter forbids ptrace: run as root, or give the container CAP_SYS_PTRACE", name, err)
-	}
-	return fmt.Errorf("%s: ptrace: %w", name, err)
-}
-
 func readText(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text)

@@ -40,17 +40,21 @@ func filterState(pid int) string {
 	return ""
 }
 
-// callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls.
+// callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls. It sets canCopy.
 func (p *tracee) callsForbidden() error {
+	p.canCopy = true
 	if p.filters == "" {
 		p.filters = seccompState(p.pid)
 	}
 	if p.filters == "" {
 		return nil
 	}
-	allowed, known := p.filtersAllow()
+	allowed, known := p.filtersAllow(p.armingCalls())
+	if p.canCopy, _ = p.filtersAllow([][]uint64{{p.calls.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0}}); !known && p.filters == seccompState(os.Getpid()) {
+		allowed, p.canCopy = ownCallsWork(), ownCopiesWork()
+	}
 	switch {
-	case allowed, !known && p.filters == seccompState(os.Getpid()) && ownCallsWork():
+	case allowed:
 		return nil
 	case known:
 		return errors.New("its seccomp filter forbids the system calls that jumps need")
@@ -58,8 +62,8 @@ func (p *tracee) callsForbidden() error {
 	return errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert can tell")
 }
 
-// filtersAllow evaluates the filters of all threads. known is false if the tracer may not read them.
-func (p *tracee) filtersAllow() (allowed, known bool) {
+// filtersAllow evaluates the filters of all threads for calls: their numbers and arguments. known is false if the tracer may not read them.
+func (p *tracee) filtersAllow(calls [][]uint64) (allowed, known bool) {
 	for _, th := range p.threads {
 		if !th.stopped {
 			continue
@@ -72,7 +76,7 @@ func (p *tracee) filtersAllow() (allowed, known bool) {
 			if err != nil {
 				return false, false
 			}
-			if !p.allows(program) {
+			if !p.allows(program, calls) {
 				return false, true
 			}
 		}
@@ -95,11 +99,14 @@ func readFilter(tid int, n uintptr) (*bpf.VM, error) {
 	return bpf.NewVM(program)
 }
 
-// allows reports whether a filter allows the calls that the tracer has a program make, and those of trampolines.
-func (p *tracee) allows(filter *bpf.VM) bool {
-	const somewhere, fd = 0x7f0000000000, 3
+// somewhere stands for addresses.
+const somewhere = 0x7f0000000000
+
+// armingCalls returns the calls that the tracer has a program make, and that all trampolines may make.
+func (p *tracee) armingCalls() [][]uint64 {
+	const fd = 3
 	c := p.calls
-	for _, call := range [][]uint64{
+	return [][]uint64{
 		{c.Mmap, somewhere, areaSize, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0},
 		{c.Mmap, 0, tableLength, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS, ^uint64(0), 0},
 		{c.Mmap, 0, ringBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED, fd, 0},
@@ -108,10 +115,14 @@ func (p *tracee) allows(filter *bpf.VM) bool {
 		{c.Close, fd},
 		{c.Sigaction, uint64(unix.SIGTRAP), 0, somewhere, wordBytes},
 		{c.Gettid},
-		{c.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0},
-	} {
+	}
+}
+
+// allows reports whether a filter allows calls.
+func (p *tracee) allows(filter *bpf.VM, calls [][]uint64) bool {
+	for _, call := range calls {
 		// struct seccomp_data: the number, the machine, the address, six arguments. The virtual machine reads words as those of networks.
-		words := []uint32{uint32(call[0]), c.Audit, 0, 0}
+		words := []uint32{uint32(call[0]), p.calls.Audit, 0, 0}
 		for i := range 6 {
 			argument := uint64(0)
 			if i+1 < len(call) {
@@ -141,11 +152,15 @@ var ownCallsWork = sync.OnceValue(func() bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
+	return unix.Close(fd) == nil
+})
+
+// ownCopiesWork tries the call that copies texts.
+var ownCopiesWork = sync.OnceValue(func() bool {
 	var from, to [wordBytes]byte
 	local := []unix.Iovec{{Base: &to[0]}}
 	local[0].SetLen(len(to))
 	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&from)), Len: len(from)}}
-	_, err = unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+	_, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
 	return err == nil
 })
