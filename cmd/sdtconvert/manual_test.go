@@ -23,7 +23,7 @@ var manualSections = map[*command][]string{
 	convertCommand: {"Output of convert", "What is converted", "What is recorded", "Archives"},
 	listCommand:    {"Flags of list", "Flags of list and resolve"},
 	checkCommand:   {"Checks"}, stubsCommand: {"Stubs"}, sitesCommand: {"Sites in assembly"}, providerCommand: {"Provider files"},
-	ldCommand: {"Links"}, ccCommand: {"Compilations"},
+	ldCommand: {"Links"}, ccCommand: {"Compilations"}, traceCommand: {"Tracing"},
 }
 
 var (
