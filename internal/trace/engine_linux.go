@@ -555,26 +555,38 @@ func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
 
 // detachAll puts all code back, and lets the processes run on without the tracer.
 func (t *tracer) detachAll() {
-	for _, p := range slices.Collect(maps.Values(t.processes)) {
-		begun := time.Now()
-		if !p.stop() {
-			continue
-		}
-		p.disarm()
-		if p.entry != nil {
-			p.write(p.entry.at, p.entry.old)
-		}
-		for _, th := range p.threads {
-			if th.stopped {
-				detach(th.tid, 0)
+	done := map[*tracee]bool{}
+	for isNew := true; isNew; { // a process that is stopped may have forked another
+		isNew = false
+		for _, p := range slices.Collect(maps.Values(t.processes)) {
+			if !done[p] {
+				done[p], isNew = true, true
+				t.detachProcess(p)
 			}
-		}
-		if p.machine != nil {
-			t.paused(begun)
 		}
 	}
 	if len(t.processes) > 0 {
 		time.Sleep(2 * time.Millisecond) // for threads in trampolines
+	}
+}
+
+// detachProcess puts the code of a process back, and lets it run on.
+func (t *tracer) detachProcess(p *tracee) {
+	begun := time.Now()
+	if !p.stop() {
+		return
+	}
+	p.disarm()
+	if p.entry != nil {
+		p.write(p.entry.at, p.entry.old)
+	}
+	for _, th := range p.threads {
+		if th.stopped {
+			detach(th.tid, 0)
+		}
+	}
+	if p.machine != nil {
+		t.paused(begun)
 	}
 }
 

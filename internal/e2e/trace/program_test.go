@@ -245,6 +245,27 @@ func TestHotBreakpoints(t *testing.T) {
 	expect.Equal(t, "fine\n", out.String())
 }
 
+// A tracer that ends lets go of children that are forked at that moment.
+func TestForksAtEnd(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	cmd := exec.Command(compile(t, gcc(), "testdata/forks.c"))
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	expect.OK(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
+	for i := range tools.Cases(t, 24) {
+		flags := []string{"trace", "-c", "-f", "--for", "20ms", "-p", strconv.Itoa(cmd.Process.Pid)}
+		if i%4 > 0 {
+			flags = append(flags, "--breakpoints")
+		}
+		tools.Must(t, converter, flags...)
+	}
+	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
+	expect.OK(t, cmd.Wait())
+	expect.Equal(t, "0 bad\n", out.String())
+}
+
 // killTracer starts a tracer and kills it, not the process that keeps it.
 func killTracer(t *testing.T, after time.Duration, flags ...string) {
 	t.Helper()

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // own is sdtconvert, for the machine.
@@ -24,6 +26,62 @@ func ownTracer() {
 		count, err := traceByItself(flags)
 		report(err, "sdtconvert trace %s: %d hits with their arguments", strings.Join(flags, " "), count)
 	}
+	if m := machine(); m != elf.EM_X86_64 && m != elf.EM_AARCH64 {
+		return // breakpoints without a tracer end the program there
+	}
+	for _, flags := range [][]string{nil, {"--breakpoints"}} {
+		report(outlivesTracer(flags), "the program goes on after sdtconvert trace %s was killed, and the next puts its code back", strings.Join(flags, " "))
+	}
+}
+
+// machine returns the machine of the program.
+func machine() elf.Machine {
+	f, err := elf.Open(program)
+	if err != nil {
+		return elf.EM_NONE
+	}
+	defer f.Close()
+	return f.Machine
+}
+
+// outlivesTracer kills a tracer, and has the program run on: its guards stay true until the next tracer has ended.
+func outlivesTracer(flags []string) error {
+	p, err := start()
+	if err != nil {
+		return err
+	}
+	pid := strconv.Itoa(p.Process.Pid)
+	tracer := exec.Command(own, append(append([]string{"trace"}, flags...), "-p", pid)...)
+	tracer.Env = append(os.Environ(), "SDTCONVERT_TRACE_KEEPER=1") // without the process that keeps it
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer write.Close()
+	tracer.ExtraFiles = []*os.File{read}
+	if err := tracer.Start(); err != nil {
+		return err
+	}
+	guards := none
+	for tries := 0; tries < 100 && same("guards", guards, all) != nil; tries++ {
+		time.Sleep(100 * time.Millisecond)
+		if _, guards, err = p.round(""); err != nil {
+			return err
+		}
+	}
+	tracer.Process.Kill()
+	tracer.Wait()
+	for range 3 {
+		_, now, err := p.round("")
+		if err := errors.Join(err, same("guards", guards, all), same("guards", now, all)); err != nil {
+			return err
+		}
+	}
+	if out, err := exec.Command(own, "trace", "-c", "--for", "100ms", "-p", pid).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	_, guards, err = p.round("")
+	return errors.Join(err, same("guards", guards, none), p.end())
 }
 
 func traceByItself(flags []string) (count int, err error) {
