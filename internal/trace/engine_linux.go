@@ -336,7 +336,7 @@ func (t *tracer) handleAll() bool {
 		case t.traps == 0 || time.Since(last) > spin:
 			return false
 		default:
-			unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 		}
 	}
 	return true

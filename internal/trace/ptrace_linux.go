@@ -32,7 +32,7 @@ func interrupt(tid int) error { return ptraceCall(unix.PTRACE_INTERRUPT, tid, 0,
 // listen leaves a thread stopped by job control as it is.
 func listen(tid int) error { return ptraceCall(unix.PTRACE_LISTEN, tid, 0, 0) }
 
-func resume(tid int, sig unix.Signal) error { return unix.PtraceCont(tid, int(sig)) }
+func resume(tid int, sig unix.Signal) error { return ptraceCall(unix.PTRACE_CONT, tid, 0, uintptr(sig)) }
 
 func detach(tid int, sig unix.Signal) error {
 	return ptraceCall(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
@@ -46,8 +46,9 @@ func eventMessage(tid int) int {
 	return int(message)
 }
 
+// ptraceCall makes a call that does not wait. So the runtime need not know of it: at breakpoints that costs as much as the call.
 func ptraceCall(request, tid int, addr, data uintptr) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); errno != 0 {
+	if _, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -73,7 +74,7 @@ func setRegisters(tid int, data []byte) error {
 func regset(request, tid int, data []byte) (int, error) {
 	vector := unix.Iovec{Base: &data[0]}
 	vector.SetLen(len(data))
-	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), ntPRSTATUS, uintptr(unsafe.Pointer(&vector)), 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), ntPRSTATUS, uintptr(unsafe.Pointer(&vector)), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -91,13 +92,14 @@ func (c change) event() int { return int(c.status>>16) & 0xff }
 
 // wait returns a change of one thread, or of any with tid -1; false if there is none yet.
 func wait(tid int, block bool) (change, bool) {
-	options := unix.WALL
 	if !block {
-		options |= unix.WNOHANG
+		var status int32
+		found, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+		return change{int(found), unix.WaitStatus(status)}, errno == 0 && int(found) > 0
 	}
 	var status unix.WaitStatus
 	for {
-		found, err := unix.Wait4(tid, &status, options, nil)
+		found, err := unix.Wait4(tid, &status, unix.WALL, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return change{found, status}, err == nil && found > 0
 		}

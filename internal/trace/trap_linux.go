@@ -69,9 +69,11 @@ func (p *tracee) trap(th *thread) bool {
 		next = readNumber(word, p.order)
 		p.state.Put(data, p.state.SP, p.word, p.order, sp+uint64(p.word))
 	}
-	p.state.Put(data, p.state.PC, p.word, p.order, next)
-	if setRegisters(th.tid, data) != nil {
-		return false
+	if next != pc+p.state.Trap || !goesOn { // and not behind a NOP of one byte, where the thread is
+		p.state.Put(data, p.state.PC, p.word, p.order, next)
+		if setRegisters(th.tid, data) != nil {
+			return false
+		}
 	}
 	resume(th.tid, 0)
 	return true
