@@ -81,7 +81,7 @@ type Operand struct {
 	Size   int // bytes: 1, 2, 4 or 8
 	Signed bool
 	Value  uint64
-	// Address reports that a constant is an address of the program.
+	// Address reports that Value is an address of the program.
 	Address bool
 	// Base and Index are offsets in ThreadState, -1 for none.
 	Base, Index int

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"syscall"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -24,7 +26,7 @@ func (p *tracee) look() ([]*Site, error) {
 			return nil, err
 		}
 	}
-	f := &finder{Options: p.t.Listing, Declarations: p.t.Declarations}
+	var found []*Site
 	loaded := map[string]bool{}
 	for _, m := range process.Modules {
 		key := mappingKey(m)
@@ -33,8 +35,12 @@ func (p *tracee) look() ([]*Site, error) {
 			continue
 		}
 		p.modules[key] = nil
-		if err := f.find(m); err != nil {
+		sites, err := p.t.fileSites(p.pid, m)
+		if err != nil {
 			p.t.warn(err)
+		}
+		for _, s := range sites {
+			found = append(found, s.at(m.Base, key))
 		}
 	}
 	for key := range p.modules {
@@ -42,7 +48,35 @@ func (p *tracee) look() ([]*Site, error) {
 			p.forget(key)
 		}
 	}
-	return f.sites, nil
+	return found, nil
+}
+
+// fileVersion identifies a file and what it holds.
+type fileVersion struct {
+	path          string
+	device, inode uint64
+	size          int64
+	modified      syscall.Timespec
+}
+
+// fileSites returns the sites of a module's file. They are kept for the next process that loads it.
+func (t *tracer) fileSites(pid int, m *image.Module) ([]*Site, error) {
+	var version fileVersion
+	info, err := os.Stat(image.ProcessDirectory(pid) + "/root" + m.Path)
+	if isKnown := m.Source == image.FromPath && err == nil; isKnown {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim}
+		}
+	}
+	if sites, ok := t.files[version]; ok {
+		return sites, nil
+	}
+	f := &finder{Options: t.Listing, Declarations: t.Declarations}
+	err = f.find(m)
+	if version != (fileVersion{}) && err == nil {
+		t.files[version] = f.sites
+	}
+	return f.sites, err
 }
 
 // arm arms sites, while all threads are stopped. An error is of the whole process.
@@ -63,11 +97,10 @@ func (p *tracee) arm(found []*Site) error {
 	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(b.address, a.address) })
 	// Two probes may have one site, in functions that a linker has merged.
 	found = slices.CompactFunc(found, func(a, b *Site) bool { return a.address == b.address })
-	if room := maxSites - len(p.t.sites()); len(found) > room {
-		p.t.warn(fmt.Errorf("process %d: %d sites are not traced: a run has room for %d, also of processes that have ended; name the probes that you want", p.pid, len(found)-room, maxSites))
-		found = found[:room]
+	found, left := p.t.addSites(found)
+	if left > 0 {
+		p.t.warn(fmt.Errorf("process %d: %d sites are not traced: a run has room for %d; name the probes that you want", p.pid, left, maxSites))
 	}
-	p.t.addSites(p, found)
 	p.beginBatch()
 	for _, s := range found {
 		if s.refused == "" {
@@ -225,7 +258,7 @@ func (p *tracee) ringSet(size uint32) (*collectedRing, error) {
 		return nil, err
 	}
 	r.Address = address
-	p.rings[size] = p.t.collector.addRing(newRingReader(r, memory, p.order))
+	p.rings[size] = p.t.collector.addRing(newRingReader(r, memory, p.order), p.pid)
 	return p.rings[size], nil
 }
 

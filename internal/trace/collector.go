@@ -36,7 +36,8 @@ type collector struct {
 // collectedRing is the rings of one size of events of a process, and of its children.
 type collectedRing struct {
 	*ringReader
-	users int
+	process int
+	users   int
 }
 
 // counterTable is counters of hits, for the sites from one on.
@@ -90,6 +91,7 @@ func (c *collector) drain(ring *collectedRing, last bool) int {
 		site := all[number-1]
 		c.scratch.Values = c.room(len(site.Arguments))
 		site.decode(&c.scratch, data, ring.order)
+		c.scratch.Process = ring.process
 		c.add(&c.scratch)
 	})
 	return count
@@ -171,10 +173,10 @@ func (c *collector) deliver(events []Event) {
 }
 
 // addRing begins to read rings.
-func (c *collector) addRing(reader *ringReader) *collectedRing {
+func (c *collector) addRing(reader *ringReader, process int) *collectedRing {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	ring := &collectedRing{reader, 1}
+	ring := &collectedRing{reader, process, 1}
 	c.rings = append(c.rings, ring)
 	return ring
 }

@@ -45,17 +45,22 @@ func (p *tracee) disarmOthers() error {
 		return err
 	}
 	defer process.Close()
-	all := &finder{Options: p.t.Listing}
-	all.Filter = listing.Filter{}
+	var found []*Site
 	for _, m := range process.Modules {
-		if m.Image != nil && m.Image.Machine() == p.machine {
-			if err := all.find(m); err != nil {
-				p.t.warn(err)
-			}
+		if m.Image == nil || m.Image.Machine() != p.machine {
+			continue
+		}
+		all := &finder{Options: p.t.Listing}
+		all.Filter = listing.Filter{}
+		if err := all.find(m); err != nil {
+			p.t.warn(err)
+		}
+		for _, s := range all.sites {
+			found = append(found, s.at(m.Base, mappingKey(m)))
 		}
 	}
-	slices.SortStableFunc(all.sites, func(a, b *Site) int { return cmp.Compare(a.address, b.address) })
-	for _, s := range all.sites {
+	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(a.address, b.address) })
+	for _, s := range found {
 		current := make([]byte, len(s.original))
 		if p.read(s.address, current) != nil {
 			continue

@@ -25,10 +25,11 @@ type tracer struct {
 	Options
 	collector *collector
 	processes map[int]*tracee
-	owners    map[int]*tracee // by thread
-	early     map[int]change  // first stops of threads of which no event has told yet
-	waiting   map[int]bool    // those of early that were there at the last tick
-	list      atomic.Pointer[[]*Site]
+	owners    map[int]*tracee         // by thread
+	early     map[int]change          // first stops of threads of which no event has told yet
+	waiting   map[int]bool            // those of early that were there at the last tick
+	list      atomic.Pointer[[]*Site] // by number, from 1
+	files     map[fileVersion][]*Site
 	jumps     bool
 	traps     uint64 // hits of breakpoints
 	child     int    // the program that was started, 0 for none
@@ -41,7 +42,7 @@ type tracer struct {
 func Run(o Options) (*Statistics, error) {
 	runtime.LockOSThread()
 	t := &tracer{
-		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]change{},
+		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]change{}, files: map[fileVersion][]*Site{},
 		jumps: !o.Traps, finished: make(chan struct{}),
 	}
 	t.list.Store(&[]*Site{})
@@ -79,14 +80,23 @@ func Run(o Options) (*Statistics, error) {
 
 func (t *tracer) sites() []*Site { return *t.list.Load() }
 
-// addSites numbers the sites of a process.
-func (t *tracer) addSites(p *tracee, found []*Site) {
-	before := t.sites()
-	all := append(slices.Clip(before), found...)
-	for i, s := range found {
-		s.Number, s.process = uint32(len(before)+i+1), p.pid
+// addSites numbers the sites of a process. It returns those for which there is room, and how many others there are.
+func (t *tracer) addSites(found []*Site) (numbered []*Site, left int) {
+	all := slices.Clip(t.sites())
+	for _, s := range found {
+		if s.file.Number == 0 && len(all) == maxSites {
+			left++
+			continue
+		}
+		if s.file.Number == 0 {
+			all = append(all, s.file)
+			s.file.Number = uint32(len(all))
+		}
+		s.Number = s.file.Number
+		numbered = append(numbered, s)
 	}
 	t.list.Store(&all)
+	return numbered, left
 }
 
 func (t *tracer) warn(err error) { t.Warn(err) }
@@ -548,7 +558,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 // trapped records the hit of a breakpoint.
 func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
 	t.traps++
-	e := Event{Site: s.Site, Time: readClock(), Thread: th.ownID(p.pid)}
+	e := Event{Site: s.Site, Time: readClock(), Thread: th.ownID(p.pid), Process: p.pid}
 	p.values(&e, data)
 	t.collector.trapped(e)
 }
@@ -625,7 +635,7 @@ func (t *tracer) summarise() {
 		}
 		dropped := get(c.dropped, s.Number)
 		t.result.Sites = append(t.result.Sites, SiteStatistics{
-			Site: s, Hits: get(c.hits, s.Number), Dropped: dropped, Breakpoint: s.traps, Refused: s.refused,
+			Site: s, Hits: get(c.hits, s.Number), Dropped: dropped, Breakpoint: s.traps,
 		})
 	}
 	t.result.Abandoned, t.result.Damaged = c.abandoned, c.damaged

@@ -67,9 +67,9 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 	o.Kind = arch.InMemory
 	if match := patterns().symbol.FindStringSubmatch(text); match != nil {
 		address, ok := r.address(match[3])
-		o.Value = address + parseDisplacement(match[2]) + parseDisplacement(match[4])
+		o.Value, o.Address = address+parseDisplacement(match[2])+parseDisplacement(match[4]), true
 		if match[1] != "" {
-			o.Kind, o.Address = arch.Constant, true
+			o.Kind = arch.Constant
 		}
 		return o, ok
 	}
@@ -97,7 +97,7 @@ func (r *operandReader) memory(o *arch.Operand, match []string) (ok bool) {
 		if !found || strings.TrimPrefix(base, "%") != "rip" || index != "" {
 			return false
 		}
-		o.Value = address + parseDisplacement(before) + parseDisplacement(behind)
+		o.Value, o.Address = address+parseDisplacement(before)+parseDisplacement(behind), true
 		return true
 	}
 	if base != "" {

@@ -43,7 +43,7 @@ func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
 	}
 	nanoseconds := max(0, c.since(e.Time))
 	_, s.err = fmt.Fprintf(s.w, `%s{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{%s}}`, s.prefix,
-		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.process, e.Thread, args.String())
+		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process, e.Thread, args.String())
 	s.prefix = ",\n"
 	return s.err == nil
 }

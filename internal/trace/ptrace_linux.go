@@ -32,7 +32,9 @@ func interrupt(tid int) error { return ptraceCall(unix.PTRACE_INTERRUPT, tid, 0,
 // listen leaves a thread stopped by job control as it is.
 func listen(tid int) error { return ptraceCall(unix.PTRACE_LISTEN, tid, 0, 0) }
 
-func resume(tid int, sig unix.Signal) error { return ptraceCall(unix.PTRACE_CONT, tid, 0, uintptr(sig)) }
+func resume(tid int, sig unix.Signal) error {
+	return ptraceCall(unix.PTRACE_CONT, tid, 0, uintptr(sig))
+}
 
 func detach(tid int, sig unix.Signal) error {
 	return ptraceCall(unix.PTRACE_DETACH, tid, 0, uintptr(sig))

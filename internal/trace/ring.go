@@ -56,10 +56,11 @@ func newEventLayout(arguments []Argument, sp int) eventLayout {
 // Event is a hit of a site. It is valid until the next one.
 type Event struct {
 	*Site
-	Time   uint64 // of the processor's clock; then in nanoseconds, as CLOCK_MONOTONIC has them
-	Thread int32
-	Values []uint64 // of arguments, extended
-	Texts  []Copied // of arguments that are texts
+	Time    uint64 // of the processor's clock; then in nanoseconds, as CLOCK_MONOTONIC has them
+	Thread  int32
+	Process int      // that has made the rings: the parent, if it has forked
+	Values  []uint64 // of arguments, extended
+	Texts   []Copied // of arguments that are texts
 }
 
 // Copied is a text that was copied when a probe fired.

@@ -15,24 +15,42 @@ import (
 	"sdtconvert/internal/sites"
 )
 
-// Site is a place of a process that reaches a probe that is traced.
+// Site is a place that reaches a probe that is traced: of a file, at the addresses that it was linked for, or of a process. All
+// processes that have loaded the file have copies, with one number.
 type Site struct {
 	listing.Probe // what it is called
 	Number        uint32
 	Arguments     []Argument
 	Text          string // provider:module:function:name
 
+	file      *Site  // of which this is the copy
 	place     string // for messages
-	process   int    // in which the site was found
-	module    string // mappingKey of its module
-	address   uint64 // in the process
+	module    string // of a process: mappingKey of its module
+	address   uint64
 	kind      arch.Kind
 	form      arch.Site
 	original  []byte // what the file has there, as far as a site reaches, and what follows
 	semaphore uint64 // address, 0 for none
 	layout    eventLayout
 	refused   string // why the site is left alone; "" for none
-	traps     bool   // it has a breakpoint
+	traps     bool   // of a file: a process has a breakpoint there
+}
+
+// at returns a copy of a file's site, for a process that has loaded the file at a base.
+func (s *Site) at(base uint64, module string) *Site {
+	c := *s
+	c.file, c.module, c.address = s, module, s.address+base
+	if c.semaphore != 0 {
+		c.semaphore += base
+	}
+	c.Arguments, c.layout.arguments = slices.Clone(s.Arguments), slices.Clone(s.layout.arguments)
+	for i := range c.Arguments {
+		if c.Arguments[i].Address {
+			c.Arguments[i].Value += base
+			c.layout.arguments[i].Value += base
+		}
+	}
+	return &c
 }
 
 // Argument is an argument of a site.
@@ -76,7 +94,7 @@ func formatOf(typ string, o *arch.Operand, word int) Format {
 // originalBytes is how much of the code behind the address of a site a tracer looks at.
 const originalBytes = 16
 
-// finder finds the sites of a process that are wanted.
+// finder finds the sites of files that are wanted.
 type finder struct {
 	listing.Options
 	Declarations
@@ -97,7 +115,7 @@ func (f *finder) find(m *image.Module) error {
 	}
 	reader := &operandReader{
 		threads: &m.Image.Machine().Traits().Threads, numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
-		address: symbols(m.Object, m.Base),
+		address: symbols(m.Object),
 	}
 	var found []*foundSite
 	for i := range space.Sites {
@@ -120,7 +138,7 @@ func (f *finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{kind: from.Kind, address: from.Address.Offset + m.Base, module: mappingKey(m)}
+	s := &Site{kind: from.Kind, address: from.Address.Offset}
 	var place locate.Place
 	s.Probe, place = listing.Identify(code, from, &probe)
 	if !f.Filter.Match(&s.Probe) {
@@ -137,7 +155,7 @@ func (f *finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	case err != nil:
 		return nil, err
 	case hasSemaphore && !semaphore.Undefined:
-		s.semaphore = semaphore.Offset + m.Base
+		s.semaphore = semaphore.Offset
 	}
 	if found.State != sites.Disabled {
 		s.refused = "the file has no disabled form there"
@@ -151,8 +169,8 @@ func (f *finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	return &foundSite{Site: s, from: from, probe: probe}, nil
 }
 
-// symbols returns what finds the address of a symbol of a module, which is at a base in memory.
-func symbols(o *elfreloc.Object, base uint64) func(name string) (uint64, bool) {
+// symbols returns what finds the address of a symbol of a file.
+func symbols(o *elfreloc.Object) func(name string) (uint64, bool) {
 	return func(name string) (uint64, bool) {
 		table, err := o.Symbols()
 		if err != nil {
@@ -160,7 +178,7 @@ func symbols(o *elfreloc.Object, base uint64) func(name string) (uint64, bool) {
 		}
 		for _, s := range table.Named(name) {
 			if s.Section > 0 {
-				return s.Value + base, true
+				return s.Value, true
 			}
 		}
 		return 0, false

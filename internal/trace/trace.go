@@ -71,5 +71,4 @@ type SiteStatistics struct {
 	*Site
 	Hits, Dropped uint64
 	Breakpoint    bool
-	Refused       string
 }

@@ -81,6 +81,9 @@ func TestOperands(t *testing.T) {
 	memory := func(size int, signed bool, base, index int, scale, value uint64) arch.Operand {
 		return arch.Operand{Kind: arch.InMemory, Size: size, Signed: signed, Base: base, Index: index, Scale: scale, Value: value}
 	}
+	atSymbol := func(value uint64) arch.Operand {
+		return arch.Operand{Kind: arch.InMemory, Size: 4, Base: -1, Index: -1, Scale: 1, Address: true, Value: value}
+	}
 	minus := func(n int64) uint64 { return uint64(-n) }
 	for text, want := range map[string][]arch.Operand{
 		"-4@%eax 1@%al": {
@@ -89,8 +92,8 @@ func TestOperands(t *testing.T) {
 		"8@$-7":                 {{Kind: arch.Constant, Size: 8, Value: minus(7), Base: -1, Index: -1, Scale: 1}},
 		"8@-24(%rbp)":           {memory(8, false, rbp, -1, 1, minus(24))},
 		"-2@8(%rbp,%rax,4)":     {memory(2, true, rbp, rax, 4, 8)},
-		"4@table(%rip)":         {memory(4, false, -1, -1, 1, 0x4000)},
-		"4@16+table-8(%rip)":    {memory(4, false, -1, -1, 1, 0x4008)},
+		"4@table(%rip)":         {atSymbol(0x4000)},
+		"4@16+table-8(%rip)":    {atSymbol(0x4008)},
 		"8@$table+1":            {{Kind: arch.Constant, Size: 8, Address: true, Value: 0x4001, Base: -1, Index: -1, Scale: 1}},
 		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.threads.Registers["rdx"], Index: -1, Scale: 1}},
 		"8f@%xmm0 3@%eax 8@%k1": {none, none, none},
@@ -147,7 +150,7 @@ func TestHostileRings(t *testing.T) {
 		ring := arch.Ring{Count: 2, Slots: 8, Size: site.layout.size, Stride: arch.RingHeader + 8*site.layout.size}
 		memory := make(fakeMemory, ringLength(ring))
 		c := &collector{sites: func() []*Site { return []*Site{site} }, clock: newClockOnce, sink: &CountSink{}}
-		collected := &collectedRing{newRingReader(ring, memory, binary.LittleEndian), 1}
+		collected := &collectedRing{newRingReader(ring, memory, binary.LittleEndian), 1, 1}
 		for range 50 {
 			for range r.IntN(40) {
 				at := r.IntN(len(memory)/8) * 8

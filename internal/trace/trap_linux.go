@@ -17,7 +17,7 @@ func (p *tracee) armByTrap(s *Site, current []byte) error {
 	if len(current) < len(code) {
 		return errors.New("its code ends there")
 	}
-	s.traps = true
+	s.file.traps = true
 	next, _ := p.behind(s.address, s.form, current)
 	p.outlive(s.address, next)
 	if err := p.change(s, s.address, current[:len(code)], code); err != nil {

@@ -427,6 +427,28 @@ func TestFollow(t *testing.T) {
 	expect.Equal(t, 0, len(trace(t, "--", "sh", "-c", filepath.Base(program)+"; "+program+" a").lines))
 }
 
+// Processes that have loaded the same file share its sites: a run has room for 16,384.
+func TestManyProcesses(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	const sites, processes = 700, 25
+	var source strings.Builder
+	source.WriteString("#include <sdt.h>\nint main(void)\n{\n")
+	for i := range sites {
+		fmt.Fprintf(&source, "\tDTRACE_PROBE1(many___p%d, int, %d);\n", i, i)
+	}
+	source.WriteString("}\n")
+	program := compile(t, gcc(), write(t, "many.c", source.String()))
+	out, messages, err := tools.Command{}.Apart(converter, "trace", "-c", "-f", "--", "sh", "-c", fmt.Sprintf("for i in $(seq %d); do %s; done", processes, program))
+	expect.OK(t, err, "%s", messages)
+	got := counts(out)
+	expect.Equal(t, sites, len(got))
+	for name, n := range got {
+		expect.Equal(t, processes, n, "%s", name)
+	}
+	expect.Equal(t, false, strings.Contains(messages, "warning"), "%s", messages)
+}
+
 // A program makes no system call for the tracer that its seccomp filter forbids: it gets breakpoints. Root can read the filter, and
 // uses jumps if it allows them.
 func TestSeccomp(t *testing.T) {
