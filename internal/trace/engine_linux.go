@@ -489,9 +489,10 @@ func (p *tracee) fork(pid int) error {
 	if err != nil {
 		return err
 	}
-	memory, filters, mainFilters := child.memory, child.filters, child.mainFilters
+	own := *child
 	*child = *p
-	child.pid, child.memory, child.filters, child.mainFilters, child.stopping, child.cachedSpace = pid, memory, filters, mainFilters, false, nil
+	child.pid, child.memory, child.filters, child.mainFilters, child.sharesPIDs = pid, own.memory, own.filters, own.mainFilters, own.sharesPIDs
+	child.stopping, child.cachedSpace = false, nil
 	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
 	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)
 	child.armed, child.ledger, child.counters = slices.Clone(p.armed), slices.Clone(p.ledger), slices.Clone(p.counters)
@@ -558,7 +559,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 // trapped records the hit of a breakpoint.
 func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
 	t.traps++
-	e := Event{Site: s.Site, Time: readClock(), Thread: th.ownID(p.pid), Process: p.pid}
+	e := Event{Site: s.Site, Time: readClock(), Thread: p.ownID(th), Process: p.pid}
 	p.values(&e, data)
 	t.collector.trapped(e)
 }

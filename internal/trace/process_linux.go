@@ -25,9 +25,9 @@ type thread struct {
 }
 
 // ownID returns the ID that a thread has for itself, as trampolines record it.
-func (th *thread) ownID(pid int) int32 {
+func (p *tracee) ownID(th *thread) int32 {
 	if th.own == 0 {
-		if th.own = th.tid; !sharesPIDs(pid) {
+		if th.own = th.tid; !p.sharesPIDs {
 			th.own = idInProcess(th.tid)
 		}
 	}
@@ -63,6 +63,7 @@ type tracee struct {
 	threadID    int32    // offset of a thread's ID from its thread pointer, -1 if it is not known
 	filters     string   // seccompState of a thread with a seccomp filter, "" if there is none
 	mainFilters string   // seccompState of the first thread
+	sharesPIDs  bool     // its threads have the same IDs for themselves as for the tracer
 	canCopy     bool     // filters allow trampolines to copy texts
 	isPrivate   bool     // rings are in memory that the tracer does not share
 	cachedSpace *addressSpace
@@ -99,7 +100,7 @@ func newTracee(t *tracer, pid int) (*tracee, error) {
 		t: t, pid: pid, memory: memory, threads: map[int]*thread{}, modules: map[string]*armedSite{}, traps: map[uint64]*armedSite{},
 		semaphores: map[uint64]raisedSemaphore{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
 	}
-	p.filters, p.mainFilters = filterState(pid), seccompState(pid)
+	p.filters, p.mainFilters, p.sharesPIDs = filterState(pid), seccompState(pid), sharesPIDs(pid)
 	return p, nil
 }
 
@@ -470,7 +471,7 @@ func (p *tracee) endCalls() error {
 	return p.stopAgain(0)
 }
 
-// findThreadID looks for where the C library keeps the ID of each thread: all threads have to agree. A place that is not one of
+// findThreadID looks for where the C library keeps the ID of each thread: sixteen threads have to agree. A place that is not one of
 // a known library has to fit two threads.
 func (p *tracee) findThreadID() {
 	const size = 0x800
@@ -488,7 +489,9 @@ func (p *tracee) findThreadID() {
 		if p.read(p.state.Get(data, p.state.Pointer, p.word, p.order), block) != nil {
 			return
 		}
-		blocks, ids = append(blocks, block), append(ids, uint32(th.ownID(p.pid)))
+		if blocks, ids = append(blocks, block), append(ids, uint32(p.ownID(th))); len(ids) == 16 {
+			break
+		}
 	}
 	candidates := slices.Clone(p.state.IDs)
 	if len(blocks) > 1 {
