@@ -5,10 +5,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
+
 	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/listing"
-	"slices"
 )
 
 // forget forgets a module that was unloaded.

@@ -5,19 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/arch"
-	"sdtconvert/image"
 )
 
 // tracer is the loop over what happens to processes. It runs in one thread of the system, as ptrace asks for.
@@ -117,51 +114,6 @@ func (t *tracer) start() error {
 	return nil
 }
 
-// attachProcess traces a process that runs.
-func (t *tracer) attachProcess(pid int) error {
-	if processOf(pid) != pid {
-		return explainSeize(pid, unix.ESRCH)
-	}
-	if processStatus(pid, "Seccomp") == "1" {
-		return fmt.Errorf("process %d: strict seccomp would kill it for what the tracer has it do: it cannot be traced", pid)
-	}
-	p, err := newTracee(t, pid)
-	if err != nil {
-		return explainOpen(pid, err)
-	}
-	t.processes[pid] = p
-	for found := true; found; {
-		found = false
-		for _, tid := range threadIDs(pid) {
-			if p.threads[tid] != nil {
-				continue
-			}
-			if err := seize(tid); err != nil {
-				if tid == pid && !isZombie(tid) {
-					delete(t.processes, pid)
-					return explainSeize(pid, err)
-				}
-				continue // it has gone
-			}
-			p.threads[tid], t.owners[tid] = &thread{tid: tid}, p
-			found = true
-		}
-	}
-	t.attach(p)
-	return nil
-}
-
-// explainOpen explains why the memory of a process cannot be opened.
-func explainOpen(pid int, err error) error {
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return explainSeize(pid, unix.EPERM)
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
-		return explainSeize(pid, unix.ESRCH)
-	}
-	return err
-}
-
 // attach arms what a process has loaded.
 func (t *tracer) attach(p *tracee) {
 	found, err := p.look()
@@ -199,85 +151,6 @@ func (t *tracer) paused(begun time.Time) {
 	t.result.Pauses++
 	t.result.Paused += d
 	t.result.Longest = max(t.result.Longest, d)
-}
-
-// startProgram starts the program, traced from its first instruction on.
-func (t *tracer) startProgram() (err error) {
-	path, err := exec.LookPath(t.Program[0])
-	if err != nil {
-		return err
-	}
-	pid, err := syscall.ForkExec(path, t.Program, &syscall.ProcAttr{Env: t.Environ, Files: t.Files, Sys: &syscall.SysProcAttr{Ptrace: true}})
-	if err != nil {
-		return explainStart(path, err)
-	}
-	defer func() {
-		if err != nil { // it has not begun
-			unix.Kill(pid, unix.SIGKILL)
-		}
-	}()
-	t.child = pid
-	if c, ok := wait(pid, true); !ok || !c.status.Stopped() {
-		return explainEnd(path, c.status)
-	}
-	// What the child has asked for does not let the tracer stop threads. So it stops, and is traced in the other way.
-	if err := detach(pid, unix.SIGSTOP); err != nil {
-		return explainSeize(pid, err)
-	}
-	if err := seize(pid); err != nil {
-		return explainSeize(pid, err)
-	}
-	for {
-		c, ok := wait(pid, true)
-		if !ok || !c.status.Stopped() {
-			return explainEnd(path, c.status)
-		}
-		if c.event() == unix.PTRACE_EVENT_STOP {
-			break
-		}
-		resume(pid, c.status.StopSignal())
-	}
-	return t.watchBeginning(pid)
-}
-
-// watchBeginning has a new program run to its first instruction.
-func (t *tracer) watchBeginning(pid int) error {
-	p, err := newTracee(t, pid)
-	if err != nil {
-		return err
-	}
-	t.processes[pid], t.owners[pid] = p, p
-	p.threads[pid] = &thread{tid: pid, stopped: true}
-	process, err := image.OpenProcess(pid)
-	if err == nil {
-		defer process.Close()
-		err = p.setMachine(process)
-	}
-	if err != nil {
-		t.warn(err)
-	} else if entry, ok := p.entryPoint(); ok {
-		p.breakAt(entry)
-	}
-	if pid == t.child {
-		unix.Kill(pid, unix.SIGCONT)
-	}
-	resume(pid, 0)
-	p.threads[pid].stopped = false
-	return nil
-}
-
-// breakAt sets a breakpoint at the first instruction of the program.
-func (p *tracee) breakAt(entry uint64) {
-	traits := p.machine.Traits()
-	trap := traits.Breakpoints[0]
-	if entry&traits.Mode != 0 {
-		trap = traits.Breakpoints[len(traits.Breakpoints)-1] // of Thumb
-	}
-	entry &^= traits.Mode
-	old := make([]byte, len(trap))
-	if p.read(entry, old) == nil && p.write(entry, trap) == nil {
-		p.entry = &armedSite{at: entry, old: old, new: trap}
-	}
 }
 
 // lookEvery is how often the tracer looks for libraries that were loaded since.
@@ -444,116 +317,6 @@ func (t *tracer) release(p *tracee) {
 	t.collector.release(slices.Collect(maps.Values(p.rings)), p.tables)
 	p.rings, p.tables = map[uint32]*collectedRing{}, nil
 	p.memory.Close()
-}
-
-// forked handles a new thread or process, which stops before its first instruction.
-func (t *tracer) forked(p *tracee, tid, event int) {
-	c, known := t.early[tid]
-	delete(t.early, tid)
-	if !known {
-		if c, known = wait(tid, true); !known {
-			return
-		}
-	}
-	if !c.status.Stopped() {
-		return // killed already
-	}
-	pid := processOf(tid)
-	shares, known := sharesMemory(p.pid, pid)
-	if !known { // the kernel, or a container's filter, does not tell: posix_spawn, system and vfork share it
-		shares = event == unix.PTRACE_EVENT_VFORK
-	}
-	switch {
-	case pid != p.pid && shares && !t.Follow && len(p.traps) == 0:
-		detach(tid, 0) // so that a setuid program which it becomes keeps its privileges
-	case pid == p.pid, shares:
-		th := &thread{tid: tid, stopped: p.stopping}
-		p.threads[tid], t.owners[tid] = th, p
-		if !p.stopping {
-			resume(tid, 0)
-		}
-	case t.Follow:
-		if err := p.fork(pid); err != nil {
-			t.warn(err)
-			detach(tid, 0)
-		}
-	default:
-		p.undoIn(pid)
-		detach(tid, 0)
-	}
-}
-
-// fork makes the tracee of a child, which has what its parent has.
-func (p *tracee) fork(pid int) error {
-	child, err := newTracee(p.t, pid)
-	if err != nil {
-		return err
-	}
-	own := *child
-	*child = *p
-	child.pid, child.memory, child.filters, child.mainFilters, child.sharesPIDs = pid, own.memory, own.filters, own.mainFilters, own.sharesPIDs
-	child.stopping, child.cachedSpace = false, nil
-	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
-	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)
-	child.armed, child.ledger, child.counters = slices.Clone(p.armed), slices.Clone(p.ledger), slices.Clone(p.counters)
-	child.tables, child.areas, child.handler = slices.Clone(p.tables), nil, p.handler.clone()
-	for _, a := range p.areas {
-		copied := *a
-		child.areas = append(child.areas, &copied)
-	}
-	child.threads = map[int]*thread{pid: {tid: pid}}
-	p.t.collector.share(slices.Collect(maps.Values(child.rings)), child.tables)
-	p.t.processes[pid], p.t.owners[pid] = child, child
-	resume(pid, 0)
-	return nil
-}
-
-// undoIn puts the code back in a child that is not traced.
-func (p *tracee) undoIn(pid int) {
-	memory, err := os.OpenFile(image.ProcessDirectory(pid)+"/mem", os.O_RDWR, 0)
-	if err != nil { // as of one that has made itself undumpable
-		for _, s := range slices.Backward(p.armed) {
-			if _, err := unix.PtracePokeText(pid, uintptr(s.at), s.old); err != nil {
-				p.t.warn(fmt.Errorf("process %d, a child of %d, keeps the tracer's code: %w", pid, p.pid, err))
-				return
-			}
-		}
-		return
-	}
-	defer memory.Close()
-	child := &tracee{t: p.t, pid: pid, memory: memory, order: p.order, threads: map[int]*thread{pid: {tid: pid, stopped: true}}, armed: p.armed}
-	child.restore()
-	if p.entry != nil {
-		child.write(p.entry.at, p.entry.old)
-	}
-	for address := range p.semaphores {
-		child.addToSemaphore(address, -1)
-	}
-}
-
-// executed handles a process that has become another program.
-func (t *tracer) executed(p *tracee, pid int) {
-	for tid := range p.threads {
-		if tid == pid || processOf(tid) != p.pid && p.pid == pid {
-			delete(p.threads, tid)
-			delete(t.owners, tid)
-		}
-	}
-	if p.pid == pid { // and not a child of vfork
-		for tid := range p.threads {
-			delete(t.owners, tid)
-		}
-		delete(t.processes, pid)
-		t.release(p)
-	}
-	if !t.Follow {
-		detach(pid, 0)
-		return
-	}
-	if err := t.watchBeginning(pid); err != nil {
-		t.warn(err)
-		detach(pid, 0)
-	}
 }
 
 // trapped records the hit of a breakpoint.

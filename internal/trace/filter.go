@@ -3,10 +3,11 @@ package trace
 import (
 	"cmp"
 	"fmt"
-	"sdtconvert/arch"
 	"strconv"
 	"strings"
 	"text/scanner"
+
+	"sdtconvert/arch"
 )
 
 // Filter selects events:

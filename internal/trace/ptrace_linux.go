@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sdtconvert/image"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sdtconvert/image"
 )
 
 // ptraceOptions have new threads and children traced from their first instruction on, and report each exec.

@@ -5,10 +5,12 @@
 // writes the event into memory that both share, and goes on. The program is stopped only while its code
 // changes. Elsewhere the tracer sets a breakpoint, and the program stops at each hit.
 //
-//	Run              the loop over what happens to the traced processes (engine_linux.go)
-//	tracee           one process: its threads, its memory, its armed sites (process_linux.go, arm_linux.go)
+//	Run              the loop over what happens to the traced processes (engine_linux.go), from their start (start_linux.go), with
+//	                 what they fork and become (fork_linux.go)
+//	tracee           one process and its threads (process_linux.go), its armed sites (arm_linux.go, trap_linux.go,
+//	                 disarm_linux.go), the system calls that it makes for the tracer (calls_linux.go, seccomp_linux.go)
 //	area             the code that the tracer has mapped there (area_linux.go)
-//	ringReader       events, as trampolines have written them (ring.go)
+//	ringReader       events, as trampolines have written them (ring.go, shared_linux.go)
 //	collector        puts the events of all rings in order, and hands them to a Sink (collector.go)
 package trace
 
