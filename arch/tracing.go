@@ -20,10 +20,12 @@ type ThreadState struct {
 	// one. A return address has the set in Traits.Mode.
 	Flags int
 	Mode  uint64
-	// Pointer is the offset of the thread pointer, and IDs are the distances behind it at which C libraries that are known keep the
-	// thread's ID; 0 and none if trampolines do not look there.
-	Pointer int
-	IDs     []int
+	// Pointer is the offset of the thread pointer, or with PointerSet the offset in that register set (NT_*). The thread's ID is
+	// in memory near it: IDs are the distances behind Pointer-Before at which C libraries that are known keep it. Without IDs, trampolines do
+	// not look there.
+	Pointer, PointerSet int
+	Before              uint64
+	IDs                 []int
 	// Trap is how far behind a breakpoint a thread stops.
 	Trap uint64
 	// Registers are the offsets by the names that operands of notes have.
@@ -156,7 +158,7 @@ type Trampoline struct {
 
 	Ring    Ring
 	Dropped uint64 // address of the counter of hits that found no room
-	// ThreadID is the address, near the code, of a 32-bit number: how far behind the thread pointer the C library
+	// ThreadID is the address, near the code, of a 32-bit number: how far behind ThreadState.Pointer-Before the C library
 	// keeps the thread's ID. If it is negative, the code asks the kernel.
 	ThreadID  uint64
 	Arguments []TracedArgument

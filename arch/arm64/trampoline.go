@@ -15,6 +15,7 @@ import (
 // threads is the layout of struct user_pt_regs.
 var threads = arch.ThreadState{
 	Size: 34 * 8, PC: 32 * 8, SP: stackPointer * 8, Link: 30 * 8,
+	PointerSet: 0x401, Before: beforePointer, IDs: []int{beforePointer - 0x670}, // NT_ARM_TLS; of glibc 2.36
 	Registers: arch.NumberedRegisters(arch.NumberedRegisters(map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}, "x", 31, 0, 8), "w", 31, 0, 8),
 }
 
@@ -23,6 +24,9 @@ const (
 	saved        = 10 // x0 to x9 are saved
 	frame        = 96
 	flags        = 80 // offset in the frame
+
+	// beforePointer reaches the C library's description of the thread.
+	beforePointer = 0x800
 )
 
 // SystemCall implements arch.Jumper. The kernel has a call begin again before the thread stops.
@@ -248,9 +252,23 @@ func (a *assembly) reserve() (full int) {
 	a.add(0x9b000000, rm(6), 7<<10, rn(4), 7)         // madd x7, x4, x6, x7
 	a.add(0xd53be044)                                 // mrs x4, cntvct_el0
 	a.add(0xf9000000, arch.EventTime/8<<10, rn(7), 4) // str x4, [x7, #8]
-	a.call(sysGettid)
+	a.threadID()
 	a.add(0xb9000000, arch.EventThread/4<<10, rn(7)) // str w0, [x7, #16]
 	return full
+}
+
+// threadID loads the ID of the thread into w0.
+func (a *assembly) threadID() {
+	distance := a.ThreadID - a.Address - uint64(len(a.code))
+	a.add(0x98000000, uint32(distance>>2)&0x7ffff<<5) // ldrsw x0, ThreadID
+	unknown := a.forward(0xb7f80000)                  // tbnz x0, #63, unknown
+	a.add(0xd53bd044)                                 // mrs x4, tpidr_el0
+	a.add(0xd1000000, beforePointer<<10, rn(4), 4)    // sub x4, x4, #0x800
+	a.add(0xb8606800, rm(0), rn(4))                   // ldr w0, [x4, x0]
+	known := a.forward(0x5400000e)                    // b.al known
+	a.land(unknown)
+	a.call(sysGettid)
+	a.land(known)
 }
 
 // value loads an operand into x0: of one in memory that may not be there, the address.

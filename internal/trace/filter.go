@@ -199,9 +199,11 @@ func (f *Filter) conditions(s *Site) (all []arch.Condition) {
 
 // compareNumbers compares numbers, of which those with a sign may be negative.
 func compareNumbers(x uint64, xSigned bool, y uint64, ySigned bool) int {
-	xNegative, yNegative := xSigned && int64(x) < 0, ySigned && int64(y) < 0
-	if xNegative != yNegative {
-		return map[bool]int{true: -1, false: 1}[xNegative]
+	switch xNegative, yNegative := xSigned && int64(x) < 0, ySigned && int64(y) < 0; {
+	case xNegative && !yNegative:
+		return -1
+	case yNegative && !xNegative:
+		return 1
 	}
 	return cmp.Compare(x, y)
 }

@@ -206,18 +206,18 @@ var errGone = errors.New("the process has ended")
 // a known library has to fit two threads.
 func (p *tracee) findThreadID() {
 	const size = 0x800
-	if p.threadID >= 0 || p.state.Pointer == 0 {
+	if p.threadID >= 0 || len(p.state.IDs) == 0 {
 		return
 	}
 	var blocks [][]byte
 	var ids []uint32
 	for _, th := range p.threads {
-		data, err := registers(th.tid, p.state.Size)
+		pointer, err := p.threadPointer(th.tid)
 		if !th.stopped || err != nil {
 			continue
 		}
 		block := make([]byte, size)
-		if p.read(p.state.Get(data, p.state.Pointer, p.word, p.order), block) != nil {
+		if p.read(pointer-p.state.Before, block) != nil {
 			return
 		}
 		if blocks, ids = append(blocks, block), append(ids, uint32(p.ownID(th))); len(ids) == 16 {
@@ -243,6 +243,20 @@ func (p *tracee) findThreadID() {
 	for _, a := range p.areas {
 		p.write(a.start+threadIDAt, binary.NativeEndian.AppendUint32(nil, uint32(p.threadID)))
 	}
+}
+
+// threadPointer returns the thread pointer of a stopped thread.
+func (p *tracee) threadPointer(tid int) (uint64, error) {
+	set := ntPRSTATUS
+	if p.state.PointerSet != 0 {
+		set = p.state.PointerSet
+	}
+	data := make([]byte, 1024)
+	n, err := regset(unix.PTRACE_GETREGSET, tid, set, data)
+	if err == nil && p.state.Pointer+p.word > n {
+		err = errors.New("the kernel does not show the thread pointer")
+	}
+	return p.state.Get(data, p.state.Pointer, p.word, p.order), err
 }
 
 // setMachine learns the machine of the process, from its program.

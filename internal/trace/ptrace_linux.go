@@ -62,7 +62,7 @@ const ntPRSTATUS = 1
 // registers reads the registers of a stopped thread. Those of a program of 32 bits are fewer.
 func registers(tid, size int) ([]byte, error) {
 	buffer := make([]byte, 1024)
-	n, err := regset(unix.PTRACE_GETREGSET, tid, buffer)
+	n, err := regset(unix.PTRACE_GETREGSET, tid, ntPRSTATUS, buffer)
 	if err == nil && n != size {
 		err = fmt.Errorf("the kernel shows %d bytes of registers of thread %d, not %d", n, tid, size)
 	}
@@ -70,14 +70,14 @@ func registers(tid, size int) ([]byte, error) {
 }
 
 func setRegisters(tid int, data []byte) error {
-	_, err := regset(unix.PTRACE_SETREGSET, tid, data)
+	_, err := regset(unix.PTRACE_SETREGSET, tid, ntPRSTATUS, data)
 	return err
 }
 
-func regset(request, tid int, data []byte) (int, error) {
+func regset(request, tid, set int, data []byte) (int, error) {
 	vector := unix.Iovec{Base: &data[0]}
 	vector.SetLen(len(data))
-	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), ntPRSTATUS, uintptr(unsafe.Pointer(&vector)), 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), uintptr(set), uintptr(unsafe.Pointer(&vector)), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -77,8 +77,26 @@ func outlivesTracer(flags []string) error {
 			return err
 		}
 	}
-	if out, err := exec.Command(own, "trace", "-c", "--for", "100ms", "-p", pid).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	next := exec.Command(own, "trace", "-n", "1", "-p", pid)
+	var out strings.Builder
+	next.Stdout, next.Stderr = &out, &out
+	if err := next.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- next.Wait() }()
+	for running := true; running; {
+		if _, _, err := p.round(""); err != nil {
+			return err
+		}
+		select {
+		case err = <-ended:
+			running = false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err != nil || !strings.Contains(out.String(), " "+pid+" ") {
+		return fmt.Errorf("%w: no event of thread %s in %s", err, pid, out.String())
 	}
 	_, guards, err = p.round("")
 	return errors.Join(err, same("guards", guards, none), p.end())
