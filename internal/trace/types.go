@@ -57,7 +57,7 @@ func (f *finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 			}
 			names[declared[i].Name] = true
 		}
-		if len(s.types) == 0 {
+		if len(s.types) == 0 && s.from.Source == sites.FromRecord { // SystemTap's header declares no stub
 			undeclared = append(undeclared, stubs(s)...)
 		}
 		for _, t := range s.types {
@@ -70,7 +70,7 @@ func (f *finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 	for _, s := range found {
 		var types []debuginfo.Type
 		for _, name := range stubs(s) {
-			if len(s.types) == 0 {
+			if len(s.types) == 0 && types == nil {
 				types = known.parameters[name]
 			}
 		}
@@ -135,16 +135,16 @@ func aliasName(typ string) string {
 	return words[0]
 }
 
-// arguments returns the arguments of a site. Of a call whose arguments nothing tells, the note has all registers that may hold one: these
-// are not shown.
+// arguments returns the arguments of a site. If a call's arguments were not known when it was converted, its note has all registers that may
+// hold one: they are shown only as far as types are known now.
 func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *operandReader) (all []Argument) {
 	machine, data := m.Image.Machine(), orderData(m.Image.Encoding().Order)
-	isUntold := s.unrecorded && s.from.Note != nil && s.from.Note.Args == notes.Operands(machine, s.form.Form, data, notes.WordTypes(machine))
-	if isUntold && len(types) == 0 {
+	hasAllRegisters := s.unrecorded && s.from.Note != nil && s.from.Note.Args == notes.Operands(machine, s.form.Form, data, notes.WordTypes(machine))
+	if hasAllRegisters && len(types) == 0 {
 		return nil
 	}
 	text := s.from.Operands()
-	if isUntold || s.from.Note == nil && text == "" && len(types) > 0 && hasCallArguments(m, s.from) {
+	if hasAllRegisters || s.from.Note == nil && text == "" && len(types) > 0 && hasCallArguments(m, s.from) {
 		var argTypes []notes.ArgType
 		for _, typ := range types {
 			argTypes = append(argTypes, notes.ArgumentType(typ.Name, machine))
@@ -165,8 +165,8 @@ func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *op
 	return all
 }
 
-// hasCallArguments reports whether a site's arguments are those of a call. A NOP without a note may be one from the start, whose arguments
-// nothing tells then.
+// hasCallArguments reports whether the arguments of a site without a note are in the registers of a call. A NOP that the source has may have its
+// arguments anywhere.
 func hasCallArguments(m *image.Module, from *sites.Site) bool {
 	if from.IsCall() {
 		return true

@@ -22,7 +22,7 @@ var event = regexp.MustCompile(`^[0-9:.]+ \d+ (\w+):[^:]*:[^:]*:(\w+)\((.*)\)$`)
 
 // ownTracer traces the program with `sdtconvert trace`: by jumps where there can be some, and by breakpoints.
 func ownTracer() {
-	for _, flags := range [][]string{{"-f"}, {"-f", "--breakpoints"}} {
+	for _, flags := range [][]string{{"-f"}, {"-f", "--breakpoints"}, {"-f", "--filter", "arg0 > 3 && arg1 != 2"}} {
 		count, err := traceByItself(flags)
 		report(err, "sdtconvert trace %s: %d hits with their arguments", strings.Join(flags, " "), count)
 	}
@@ -125,7 +125,7 @@ func traceByItself(flags []string) (count int, err error) {
 		switch {
 		case match != nil:
 			events = append(events, match[1]+":"+match[2]+decimal(match[3]))
-		case word == "want" && isConditional(rest):
+		case word == "want" && (isConditional(rest) || len(flags) == 3 && !isSelected(rest)):
 		case word == "want":
 			wanted = append(wanted, rest)
 		case word == "guard":
@@ -143,6 +143,16 @@ func traceByItself(flags []string) (count int, err error) {
 		err = fmt.Errorf("%w; %s", err, messages.String())
 	}
 	return len(events), err
+}
+
+// isSelected reports whether the filter selects a hit.
+func isSelected(hit string) bool {
+	arguments := strings.Fields(hit)[1:]
+	if len(arguments) < 2 || strings.HasPrefix(arguments[0], "-") {
+		return false
+	}
+	first, err := strconv.ParseUint(arguments[0], 10, 64)
+	return err == nil && first > 3 && arguments[1] != "2"
 }
 
 // decimal returns arguments with a space before each, as decimal numbers: unsigned words of a type that is not known may be pointers, and
