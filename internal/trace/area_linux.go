@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	areaMagic  = "sdtconvert trace"
+	areaMagic  = "sdtconvert trac2" // the layout's
 	areaSize   = 1 << 20
-	areaHeader = 16 << 10
+	areaHeader = 256 << 10
 
 	// Offsets in the header.
 	threadIDAt = 20
@@ -32,11 +32,11 @@ const (
 	nameAt     = 40 // of the shared memory
 	activeAt   = 56 // 1 while sites are armed
 	ledgerAt   = 64
-	ledgerEnd  = 14 << 10
-	stubAt     = 14 << 10 // the code of system calls
+	ledgerEnd  = 252 << 10
+	stubAt     = ledgerEnd // the code of system calls
 	stubSize   = 512
 	handlerAt  = stubAt + stubSize // the handler of SIGTRAP
-	blockAt    = 15 << 10          // the registers that it restores
+	blockAt    = handlerAt + 512   // the registers that it restores
 
 	entrySize  = 24 // kind, address, length
 	memoryName = "sdtconvert"
@@ -88,7 +88,6 @@ func (p *tracee) newArea(near uint64) (*area, error) {
 
 // mapCode maps memory that can be executed at an address.
 func (p *tracee) mapCode(start, length uint64) error {
-	p.cachedSpace = nil
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
 	at, err := p.call(p.calls.Mmap, start, length, unix.PROT_READ|unix.PROT_EXEC, flags, ^uint64(0), 0)
 	switch {
@@ -98,8 +97,17 @@ func (p *tracee) mapCode(start, length uint64) error {
 		return fmt.Errorf("it has no room for %d KiB (mmap: %w): raise its limit of address space", length>>10, err)
 	case err == nil && at != start: // a kernel that does not know MAP_FIXED_NOREPLACE
 		return fmt.Errorf("no room at %#x", start)
+	case err == nil:
+		p.mapped(image.Mapping{Start: start, End: start + length, Executable: true})
 	}
 	return err
+}
+
+// mapped records what the process has mapped for the tracer.
+func (p *tracee) mapped(m image.Mapping) {
+	if p.cachedSpace != nil {
+		p.cachedSpace.add(m)
+	}
 }
 
 // space returns the address space as it is while the process is stopped.
@@ -111,13 +119,13 @@ func (p *tracee) space() (*addressSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &addressSpace{maps: maps, page: uint64(os.Getpagesize())}
+	brk := uint64(0)
 	_, stat, _ := strings.Cut(readText(image.ProcessDirectory(p.pid)+"/stat"), ") ")
 	if fields := strings.Fields(stat); len(fields) > 44 { // from the third on; start_brk is the 47th (proc_pid_stat(5))
-		s.brk, _ = strconv.ParseUint(fields[44], 10, 64)
+		brk, _ = strconv.ParseUint(fields[44], 10, 64)
 	}
-	p.cachedSpace = s
-	return s, nil
+	p.cachedSpace = newAddressSpace(maps, uint64(os.Getpagesize()), brk)
+	return p.cachedSpace, nil
 }
 
 // areaNear returns an area with room for a trampoline that reaches an address.
@@ -159,13 +167,12 @@ func (p *tracee) put(a *area, code func(at uint64) []byte) (uint64, error) {
 	return at, err
 }
 
-func roundUp(n, unit uint64) uint64 { return (n + unit - 1) &^ (unit - 1) }
-
 // record adds an entry to the ledger. It returns its number.
 func (p *tracee) record(e entry) (int, error) {
 	n := len(p.ledger)
-	if i := slices.IndexFunc(p.ledger, func(e entry) bool { return e.kind == noEntry }); i >= 0 {
-		n = i
+	if p.ledgerHoles > 0 {
+		n = slices.IndexFunc(p.ledger, func(e entry) bool { return e.kind == noEntry })
+		p.ledgerHoles--
 	}
 	if n >= (ledgerEnd-ledgerAt)/entrySize || len(p.areas) == 0 {
 		return 0, errors.New("the ledger of the area is full")
@@ -177,6 +184,9 @@ func (p *tracee) record(e entry) (int, error) {
 }
 
 func (p *tracee) setEntry(n int, e entry) error {
+	if e.kind == noEntry && p.ledger[n].kind != noEntry {
+		p.ledgerHoles++
+	}
 	p.ledger[n] = e
 	data := binary.NativeEndian.AppendUint64(nil, e.kind)
 	data = binary.NativeEndian.AppendUint64(data, e.address)
@@ -194,31 +204,51 @@ func (p *tracee) adopt() error {
 		return err
 	}
 	for _, m := range space.maps {
-		header := make([]byte, areaHeader)
-		if !m.Executable || m.Path != "" || m.End-m.Start != areaSize || p.read(m.Start, header) != nil || !bytes.HasPrefix(header, []byte(areaMagic)) {
+		if !m.Executable || m.Path != "" {
 			continue
 		}
-		a := &area{start: m.Start, cursor: areaHeader, used: p.order.Uint64(header[usedAt:])}
-		a.used = max(areaHeader, min(a.used, areaSize))
-		a.written = a.used
-		p.leftArmed = p.leftArmed || header[activeAt] != 0
-		p.areas = append(p.areas, a)
-		count := min(p.order.Uint64(header[countAt:]), (ledgerEnd-ledgerAt)/entrySize)
-		if len(p.ledger) > 0 || count == 0 {
-			continue
+		for start := roundUp(m.Start, areaSize); start+areaSize <= m.End; start += areaSize { // neighbours are in one mapping
+			if err := p.adoptArea(space, start); err != nil {
+				return err
+			}
 		}
-		// The area with the ledger comes first.
-		p.areas[0], p.areas[len(p.areas)-1] = p.areas[len(p.areas)-1], p.areas[0]
-		for i := range count {
-			at := header[ledgerAt+i*entrySize:]
-			e := entry{p.order.Uint64(at), p.order.Uint64(at[8:]), p.order.Uint64(at[16:])}
-			if e.kind != semaphoreEntry && !isMapped(space.maps, e) {
-				e.kind = noEntry
-			}
-			p.ledger = append(p.ledger, e)
-			if e.kind == tableEntry {
-				p.adoptHandler(e.address)
-			}
+	}
+	return nil
+}
+
+// adoptArea adopts what may be an area.
+func (p *tracee) adoptArea(space *addressSpace, start uint64) error {
+	magic := make([]byte, len(areaMagic))
+	if p.read(start, magic) != nil || string(magic) != areaMagic {
+		return nil
+	}
+	header := make([]byte, areaHeader)
+	if err := p.read(start, header); err != nil {
+		return err
+	}
+	a := &area{start: start, cursor: areaHeader, used: p.order.Uint64(header[usedAt:])}
+	a.used = max(areaHeader, min(a.used, areaSize))
+	a.written = a.used
+	p.leftArmed = p.leftArmed || header[activeAt] != 0
+	p.areas = append(p.areas, a)
+	count := min(p.order.Uint64(header[countAt:]), (ledgerEnd-ledgerAt)/entrySize)
+	if len(p.ledger) > 0 || count == 0 {
+		return nil
+	}
+	// The area with the ledger comes first.
+	p.areas[0], p.areas[len(p.areas)-1] = p.areas[len(p.areas)-1], p.areas[0]
+	for i := range count {
+		at := header[ledgerAt+i*entrySize:]
+		e := entry{p.order.Uint64(at), p.order.Uint64(at[8:]), p.order.Uint64(at[16:])}
+		if e.kind != semaphoreEntry && !isMapped(space.maps, e) {
+			e.kind = noEntry
+		}
+		p.ledger = append(p.ledger, e)
+		switch e.kind {
+		case noEntry:
+			p.ledgerHoles++
+		case tableEntry:
+			p.adoptHandler(e.address)
 		}
 	}
 	return nil
@@ -231,18 +261,17 @@ func (p *tracee) setActive(active byte) {
 	}
 }
 
-// isMapped reports whether an entry is of one mapping as the tracer makes it.
+// isMapped reports whether an entry is of a mapping as the tracer makes it. The kernel makes one mapping of neighbours without a file.
 func isMapped(maps []image.Mapping, e entry) bool {
 	return slices.ContainsFunc(maps, func(m image.Mapping) bool {
-		switch {
-		case m.Start != e.address || m.End-m.Start != e.length:
-			return false
-		case e.kind == hopEntry:
-			return m.Executable && m.Path == ""
-		case e.kind == tableEntry:
-			return !m.Executable && m.Path == "" && m.End-m.Start == tableLength
+		isInside := m.Start <= e.address && e.address < m.End && e.length <= m.End-e.address
+		switch e.kind {
+		case hopEntry:
+			return isInside && m.Executable && m.Path == ""
+		case tableEntry:
+			return isInside && !m.Executable && m.Path == "" && e.length == tableLength
 		}
-		return !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
+		return m.Start == e.address && m.End-m.Start == e.length && !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/arch"
+	"sdtconvert/image"
 )
 
 // Offsets in the memory of a table, behind the entries.
@@ -71,7 +72,7 @@ func (p *tracee) setHandler() error {
 		if err != nil {
 			return err
 		}
-		p.cachedSpace = nil
+		p.mapped(image.Mapping{Start: table, End: table + tableLength})
 		if _, err := p.record(entry{tableEntry, table, tableLength}); err != nil {
 			return err
 		}

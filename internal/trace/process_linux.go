@@ -54,6 +54,7 @@ type tracee struct {
 
 	areas       []*area
 	ledger      []entry
+	ledgerHoles int             // entries of kind noEntry
 	hops        map[uint64]bool // pages
 	sharedInUse map[uint64]bool
 	rings       map[uint32]*collectedRing

@@ -18,7 +18,7 @@ import (
 
 // share maps memory that the process and the tracer share, and all children of the process.
 func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err error) {
-	length, p.cachedSpace = roundUp(length, uint64(os.Getpagesize())), nil
+	length = roundUp(length, uint64(os.Getpagesize()))
 	fixed, flags := uint64(0), uint64(unix.MAP_SHARED)
 	number := slices.IndexFunc(p.ledger, func(e entry) bool {
 		return e.kind == sharedEntry && e.length == length && !p.sharedInUse[e.address]
@@ -43,6 +43,9 @@ func (p *tracee) share(length uint64) (address uint64, memory sharedMemory, err 
 		return 0, nil, fmt.Errorf("it cannot map %d MiB of memory (mmap: %w): raise its limit of address space", length>>20, err)
 	}
 	p.sharedInUse[address] = true
+	if number < 0 {
+		p.mapped(image.Mapping{Start: address, End: address + length})
+	}
 	if number < 0 {
 		_, err = p.record(entry{sharedEntry, address, length})
 	}

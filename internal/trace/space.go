@@ -11,8 +11,28 @@ import (
 type addressSpace struct {
 	maps []image.Mapping // by address
 	page uint64
-	// brk is where the heap begins that brk(2) grows, 0 if that is not known.
-	brk uint64
+	// brk is where the heap begins that brk(2) grows, 0 if that is not known. heapEnd is where it ends now.
+	brk, heapEnd uint64
+	stack        image.Mapping
+}
+
+func newAddressSpace(maps []image.Mapping, page, brk uint64) *addressSpace {
+	s := &addressSpace{maps: maps, page: page, brk: brk, heapEnd: brk}
+	for _, m := range maps {
+		switch m.Path {
+		case "[heap]":
+			s.heapEnd = max(s.heapEnd, m.End)
+		case "[stack]":
+			s.stack = m
+		}
+	}
+	return s
+}
+
+// add adds what was mapped.
+func (s *addressSpace) add(m image.Mapping) {
+	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].End > m.Start })
+	s.maps = slices.Insert(s.maps, i, m)
 }
 
 const (
@@ -32,39 +52,27 @@ func (s *addressSpace) isFree(start, end uint64) bool {
 	if i < len(s.maps) && s.maps[i].Start < end {
 		return false
 	}
-	for _, m := range s.maps {
-		if m.Path == "[stack]" && start < m.End && end > m.Start-min(m.Start, stackRoom) {
-			return false
-		}
+	if start < s.stack.End && end > s.stack.Start-min(s.stack.Start, stackRoom) {
+		return false
 	}
-	return end <= s.brk || start >= s.heapEnd()+heapRoom || s.brk == 0
+	return end <= s.brk || start >= s.heapEnd+heapRoom || s.brk == 0
 }
 
-// heapEnd returns where the heap ends now.
-func (s *addressSpace) heapEnd() uint64 {
-	end := s.brk
-	for _, m := range s.maps {
-		if m.Path == "[heap]" {
-			end = max(end, m.End)
-		}
-	}
-	return end
-}
-
-// near returns a free range of a size that is at most so far from an address: below it, else above. It is 0 if there is none.
+// near returns a free range of a size, a power of two, that is at most so far from an address: below it, else above. It begins at a multiple of
+// the size. It is 0 if there is none.
 func (s *addressSpace) near(address, size, distance uint64) uint64 {
-	below := func(end uint64) uint64 { return (end - size) &^ (s.page - 1) }
+	below := func(end uint64) uint64 { return (end - size) &^ (size - 1) }
 	var found []uint64
 	for i, m := range s.maps {
 		if m.Start > size {
 			found = append(found, below(m.Start))
 		}
 		if i == len(s.maps)-1 || s.maps[i+1].Start > m.End {
-			found = append(found, m.End)
+			found = append(found, roundUp(m.End, size))
 		}
 	}
-	if heap := s.heapEnd() + heapRoom; heap > heapRoom {
-		found = append(found, (heap+s.page-1)&^(s.page-1))
+	if heap := s.heapEnd + heapRoom; heap > heapRoom {
+		found = append(found, roundUp(heap, size))
 	}
 	usable := func(start uint64) bool {
 		return start+size-min(address, start+size) <= distance && address-min(address, start) <= distance && s.isFree(start, start+size)
@@ -89,3 +97,5 @@ func compareDistance(address, a, b uint64) int {
 	}
 	return 1
 }
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) &^ (unit - 1) }

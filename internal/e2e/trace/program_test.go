@@ -449,6 +449,40 @@ func TestManyProcesses(t *testing.T) {
 	expect.Equal(t, false, strings.Contains(messages, "warning"), "%s", messages)
 }
 
+// The next tracer uses what an earlier one has mapped: as many sites get breakpoints, and no more memory is mapped.
+func TestNextTracer(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
+		tools.Unavailable(t, "no sys/sdt.h")
+	}
+	var source strings.Builder // what follows SystemTap's NOP is the distance of its jump
+	source.WriteString("#include <sys/sdt.h>\n#include <stdio.h>\nstatic void hit(volatile int *x)\n{\n")
+	for i := range 400 {
+		fmt.Fprintf(&source, "\tSTAP_PROBE1(next, p%d, *x); *x += %#x;\n", i, 0x1234567+i*0x765432)
+	}
+	source.WriteString("}\nint main(void)\n{\n\tint x = 0;\n\tputs(\"ready\");\n\tfflush(stdout);\n\twhile (getchar() == 'x')\n\t\thit(&x);\n\tprintf(\"%d\\n\", x);\n}\n")
+	cmd := exec.Command(compile(t, gcc(), write(t, "next.c", source.String())))
+	in, out := expect.Value(cmd.StdinPipe())(t), expect.Value(cmd.StdoutPipe())(t)
+	expect.OK(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
+	expect.Value(out.Read(make([]byte, 6)))(t)
+	breakpoints, size := "", ""
+	for i := range 4 {
+		_, messages, err := tools.Command{}.Apart(converter, "trace", "-c", "--for", "20ms", "-p", strconv.Itoa(cmd.Process.Pid))
+		expect.OK(t, err, "%s", messages)
+		now := regexp.MustCompile(`\d+ sites? armed by breakpoints|$`).FindString(messages)
+		sizeNow := regexp.MustCompile(`VmSize:.*`).FindString(string(disk.Read(t, fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))))
+		if i > 0 {
+			expect.Equal(t, breakpoints, now)
+			expect.Equal(t, size, sizeNow)
+		}
+		breakpoints, size = now, sizeNow
+	}
+	expect.OK(t, in.Close())
+	expect.OK(t, cmd.Wait())
+}
+
 // A program makes no system call for the tracer that its seccomp filter forbids: it gets breakpoints. Root can read the filter, and
 // uses jumps if it allows them.
 func TestSeccomp(t *testing.T) {
