@@ -15,9 +15,8 @@ import (
 	"sdtconvert/image"
 )
 
-// Offsets in the memory of a table, behind the entries.
+// Offsets in the memory of a table. A zeroed action follows the entries.
 const (
-	zerosAt     = arch.TrapTableSize
 	actionAt    = arch.TrapTableSize + 64 // what system calls read and write
 	tableLength = arch.TrapTableSize + 4096
 
