@@ -231,6 +231,6 @@ type SystemCall struct {
 	// call if its result asks for that. It is -1 for a machine whose kernel does so before the thread stops.
 	NoRestart int
 
-	Mmap, MemfdCreate, Close, Sigaction, RestartSyscall, Gettid, ProcessVMReadv uint64 // numbers
-	Audit                                                                       uint32 // AUDIT_ARCH_*, by which seccomp filters know the machine
+	Mmap, MemfdCreate, Close, Sigaction, Sigreturn, RestartSyscall, Gettid, ProcessVMReadv uint64 // numbers
+	Audit                                                                                  uint32 // AUDIT_ARCH_*, by which seccomp filters know the machine
 }

@@ -64,7 +64,7 @@ func (machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x0f, 0x05}, // syscall
 		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
-		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc000003e, RestartSyscall: 219,
+		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, Sigreturn: sysSigreturn, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc000003e, RestartSyscall: 219,
 	}
 }
 

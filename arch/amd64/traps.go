@@ -9,6 +9,8 @@ const (
 	contextSP = 160
 	contextPC = 168
 
+	codeAt = 8 // in siginfo_t
+
 	sysSigaction = 13
 	sysSigreturn = 15
 	sysGetpid    = 39
@@ -38,16 +40,22 @@ func (machine) TrapHandler(table uint64) []byte {
 	a.add(0x49, 0x39, 0xc0)                                // cmp %rax,%r8
 	a.back(again, 0x0f, 0x85)                              // jne again
 	a.add(0x48, 0x8b, 0x41, 0x100-arch.TrapEntrySize+word) // mov -8(%rcx),%rax
-	a.add(0x48, 0x85, 0xc0)                                // test %rax,%rax
-	known := a.forward(0x0f, 0x85)                         // jne known
-	a.add32(contextSP, 0x48, 0x8b, 0x8a)                   // mov rsp(%rdx),%rcx
-	a.add(0x48, 0x8b, 0x01)                                // mov (%rcx),%rax
-	a.add32(contextSP, 0x48, 0x83, 0x82)                   // addq $8,rsp(%rdx)
+	a.add(0x83, 0x7e, codeAt, 0)                           // cmpl $0,8(%rsi): was it sent
+	met := a.forward(0x0f, 0x8f)                           // jg met
+	a.add32(contextPC, 0x48, 0x3b, 0x82)                   // cmp rip(%rdx),%rax: behind a NOP of one byte
+	sent := a.forward(0x0f, 0x84)                          // je other
+	a.land(met)
+	a.add(0x48, 0x85, 0xc0)              // test %rax,%rax
+	known := a.forward(0x0f, 0x85)       // jne known
+	a.add32(contextSP, 0x48, 0x8b, 0x8a) // mov rsp(%rdx),%rcx
+	a.add(0x48, 0x8b, 0x01)              // mov (%rcx),%rax
+	a.add32(contextSP, 0x48, 0x83, 0x82) // addq $8,rsp(%rdx)
 	a.add(word)
 	a.land(known)
-	a.add32(contextPC, 0x48, 0x89, 0x82)          // mov %rax,rip(%rdx)
-	a.add(0xc3)                                   // ret
-	a.land(other)                                 // which ends the program
+	a.add32(contextPC, 0x48, 0x89, 0x82) // mov %rax,rip(%rdx)
+	a.add(0xc3)                          // ret
+	a.land(other)                        // which ends the program
+	a.land(sent)
 	a.add32(sigtrap, 0xbf)                        // mov $SIGTRAP,%edi
 	a.add64(table+arch.TrapTableSize, 0x48, 0xbe) // movabs $zeros,%rsi
 	a.add(0x31, 0xd2)                             // xor %edx,%edx

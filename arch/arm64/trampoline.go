@@ -34,7 +34,7 @@ func (Machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x01, 0x00, 0x00, 0xd4}, // svc #0
 		Number: 8 * 8, Arguments: [6]int{0, 8, 16, 24, 32, 40}, Result: 0, NoRestart: -1,
-		Mmap: 222, MemfdCreate: 279, Close: 57, Sigaction: sysSigaction, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc00000b7, RestartSyscall: 128,
+		Mmap: 222, MemfdCreate: 279, Close: 57, Sigaction: sysSigaction, Sigreturn: sysSigreturn, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc00000b7, RestartSyscall: 128,
 	}
 }
 

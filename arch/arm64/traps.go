@@ -9,6 +9,8 @@ const (
 	contextLink = 424
 	contextPC   = 440
 
+	codeAt = 8 // in siginfo_t
+
 	sysTgkill    = 131
 	sysSigaction = 134
 	sysSigreturn = 139
@@ -27,6 +29,9 @@ func (Machine) TrapHandler(table uint64) []byte {
 	for len(a.code) < arch.TrapHandlerEntry {
 		a.add(0xd503201f) // nop
 	}
+	a.add(0xb9400000, codeAt/4<<10, rn(1), 9)    // ldr w9, [x1, #code]
+	a.add(0x7100001f, rn(9))                     // cmp w9, #0
+	sent := a.forward(0x5400000d)                // b.le other: it was sent
 	a.add(0xf9400000, contextPC/8<<10, rn(2), 9) // ldr x9, [x2, #pc]
 	a.constant(10, table)
 	again := len(a.code)
@@ -41,7 +46,8 @@ func (Machine) TrapHandler(table uint64) []byte {
 	a.land(known)
 	a.add(0xf9000000, contextPC/8<<10, rn(2), 11) // str x11, [x2, #pc]
 	a.add(0xd65f03c0)                             // ret
-	a.land(other)                                 // which ends the program
+	a.land(sent)
+	a.land(other) // which ends the program
 	a.constant(0, sigtrap)
 	a.constant(1, table+arch.TrapTableSize)
 	a.constant(2, 0)

@@ -41,8 +41,8 @@ type prototypes struct {
 	wanted func(string) bool
 	count  int
 	found  map[string][][]Parameter
-	// entries are the parameters of the declarations that were read first. They are nil if none are wanted.
-	entries map[string][]*dwarf.Entry
+	// entries are the parameters of each declaration. They are nil if none are wanted.
+	entries map[string][][]*dwarf.Entry
 }
 
 // declaration is one that is being read.
@@ -113,6 +113,9 @@ func (p *prototypes) addDeclaration(d *declaration) error {
 	if d == nil || d.open {
 		return nil
 	}
+	if p.entries != nil {
+		p.entries[d.name] = append(p.entries[d.name], d.types)
+	}
 	sameNumber := func(params []Parameter) bool { return len(params) == len(d.types) }
 	if slices.ContainsFunc(p.found[d.name], sameNumber) {
 		return nil
@@ -125,9 +128,6 @@ func (p *prototypes) addDeclaration(d *declaration) error {
 		}
 	}
 	p.found[d.name] = append(p.found[d.name], params)
-	if p.entries != nil && p.entries[d.name] == nil {
-		p.entries[d.name] = d.types
-	}
 	return nil
 }
 

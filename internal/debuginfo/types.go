@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -18,17 +19,22 @@ func (a Type) equal(b Type) bool { return a.Name == b.Name && maps.Equal(a.Enume
 // DeclaredTypes returns the types of the parameters of functions, as Prototypes finds them. A function whose declarations
 // differ is not there.
 func (t *Lines) DeclaredTypes(wanted func(name string) bool, count int) (map[string][]Type, error) {
-	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter), entries: make(map[string][]*dwarf.Entry)}
+	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter), entries: make(map[string][][]*dwarf.Entry)}
 	all := make(map[string][]Type)
 	err := p.read()
-	for name, parameters := range p.entries {
-		if len(p.found[name]) > 1 {
-			continue
-		}
-		for _, e := range parameters {
-			typ, typeErr := t.resolveType(e)
-			err = cmp.Or(err, typeErr)
-			all[name] = append(all[name], typ)
+	for name, declarations := range p.entries {
+		for i, parameters := range declarations {
+			var types []Type
+			for _, e := range parameters {
+				typ, typeErr := t.resolveType(e)
+				err = cmp.Or(err, typeErr)
+				types = append(types, typ)
+			}
+			if i > 0 && !slices.EqualFunc(types, all[name], Type.equal) {
+				delete(all, name)
+				break
+			}
+			all[name] = types
 		}
 	}
 	return all, t.wrap(err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -29,13 +30,14 @@ func (p *tracee) look() ([]*Site, error) {
 	var found []*Site
 	loaded := map[string]bool{}
 	for _, m := range process.Modules {
-		key := mappingKey(m)
+		version := versionOf(p.pid, m)
+		key := mappingKey(m, version)
 		loaded[key] = true
 		if _, known := p.modules[key]; known || m.Image == nil || m.Image.Machine() != p.machine {
 			continue
 		}
 		p.modules[key] = nil
-		sites, err := p.t.fileSites(p.pid, m)
+		sites, err := p.t.fileSites(m, version)
 		if err != nil {
 			p.t.warn(err)
 		}
@@ -51,28 +53,33 @@ func (p *tracee) look() ([]*Site, error) {
 	return found, nil
 }
 
-// fileVersion identifies a file and what it holds.
-type fileVersion struct {
-	path          string
-	device, inode uint64
-	size          int64
-	modified      syscall.Timespec
+// versionOf returns the version of a module's file.
+func versionOf(pid int, m *image.Module) (version fileVersion) {
+	info, err := os.Stat(image.ProcessDirectory(pid) + "/root" + m.Path)
+	if err != nil || m.Source != image.FromPath {
+		return version
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, info.ModTime().UnixNano()}
+	}
+	return version
+}
+
+// lookLater forgets that the modules of sites were looked at.
+func (p *tracee) lookLater(found []*Site) {
+	for _, s := range found {
+		delete(p.modules, s.module)
+	}
+	p.mapsText = ""
 }
 
 // fileSites returns the sites of a module's file. They are kept for the next process that loads it.
-func (t *tracer) fileSites(pid int, m *image.Module) ([]*Site, error) {
-	var version fileVersion
-	info, err := os.Stat(image.ProcessDirectory(pid) + "/root" + m.Path)
-	if isKnown := m.Source == image.FromPath && err == nil; isKnown {
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim}
-		}
-	}
+func (t *tracer) fileSites(m *image.Module, version fileVersion) ([]*Site, error) {
 	if sites, ok := t.files[version]; ok {
 		return sites, nil
 	}
 	f := &finder{Options: t.Listing, Declarations: t.Declarations}
-	err = f.find(m)
+	err := f.find(m)
 	if version != (fileVersion{}) && err == nil {
 		t.files[version] = f.sites
 	}
@@ -149,15 +156,11 @@ func (p *tracee) prepare(near uint64) error {
 	return p.placeStub() // in the area
 }
 
-// undoEarlier lowers the semaphores that an earlier tracer has left raised, and disarms its sites.
+// undoEarlier lowers the semaphores that a tracer has left raised which was killed, and disarms its sites.
 func (p *tracee) undoEarlier() error {
-	for n, e := range p.ledger {
-		switch e.kind {
-		case hopEntry:
+	for _, e := range p.ledger {
+		if e.kind == hopEntry {
 			p.hops[e.address] = true
-		case semaphoreEntry:
-			p.addToSemaphore(e.address, -1)
-			p.setEntry(n, entry{})
 		}
 	}
 	if !p.leftArmed {
@@ -394,14 +397,30 @@ func (p *tracee) armFiltered() {
 	p.t.attachSites(p, found)
 }
 
+// threadsPerLook is how many threads the tracer looks at for new filters each time.
+const threadsPerLook = 16
+
+// hasNewFilter reports whether a thread has installed a seccomp filter.
+func (p *tracee) hasNewFilter() bool {
+	all := slices.Sorted(maps.Keys(p.threads))
+	for range min(len(all), threadsPerLook) {
+		p.lookedAt++
+		state := seccompState(all[p.lookedAt%len(all)])
+		if state != "" && !slices.Contains(p.filters, state) {
+			p.filters = append(p.filters, state)
+			return true
+		}
+	}
+	return false
+}
+
 // lookAgain looks for libraries that were loaded since, and for ones that were unloaded and loaded again, whose code is not
 // armed any more.
 func (p *tracee) lookAgain() {
 	if p.entry != nil {
 		return
 	}
-	if state := seccompState(p.pid); state != p.mainFilters {
-		p.filters, p.mainFilters = state, state
+	if p.hasNewFilter() {
 		p.armFiltered()
 	}
 	text := readText(image.ProcessDirectory(p.pid) + "/maps")

@@ -57,8 +57,18 @@ func (p *tracee) disarmOthers() error {
 			p.t.warn(err)
 		}
 		for _, s := range all.sites {
-			found = append(found, s.at(m.Base, mappingKey(m)))
+			found = append(found, s.at(m.Base, ""))
 		}
+	}
+	for n, e := range p.ledger {
+		if e.kind != semaphoreEntry {
+			continue
+		}
+		// Something else may be there since its library was unloaded.
+		if slices.ContainsFunc(found, func(s *Site) bool { return s.semaphore == e.address }) {
+			p.addToSemaphore(e.address, -1)
+		}
+		p.setEntry(n, entry{})
 	}
 	slices.SortStableFunc(found, func(a, b *Site) int { return cmp.Compare(a.address, b.address) })
 	for _, s := range found {

@@ -129,6 +129,11 @@ func (t *tracer) attachSites(p *tracee, found []*Site) {
 	if !p.stop() {
 		return
 	}
+	if p.isLent = len(found) > 0 && p.hasBorrower(); p.isLent { // which would meet breakpoints
+		p.resume()
+		p.lookLater(found)
+		return
+	}
 	if err := p.arm(found); err != nil {
 		t.warn(fmt.Errorf("process %d: %w", p.pid, err))
 	}

@@ -58,7 +58,7 @@ func (p *tracee) fork(pid int) error {
 	}
 	own := *child
 	*child = *p
-	child.pid, child.memory, child.filters, child.mainFilters, child.sharesPIDs = pid, own.memory, own.filters, own.mainFilters, own.sharesPIDs
+	child.pid, child.memory, child.filters, child.sharesPIDs = pid, own.memory, own.filters, own.sharesPIDs
 	child.stopping, child.cachedSpace = false, nil
 	child.modules, child.traps, child.semaphores = maps.Clone(p.modules), maps.Clone(p.traps), maps.Clone(p.semaphores)
 	child.hops, child.sharedInUse, child.rings = maps.Clone(p.hops), maps.Clone(p.sharedInUse), maps.Clone(p.rings)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,14 +63,15 @@ type tracee struct {
 	tables      []*counterTable
 	counters    []uint64 // addresses of tables of counters, each for countersPerTable sites
 	threadID    int32    // offset of a thread's ID from its thread pointer, -1 if it is not known
-	filters     string   // seccompState of a thread with a seccomp filter, "" if there is none
-	mainFilters string   // seccompState of the first thread
+	filters     []string // the states of threads with seccomp filters (seccompState)
+	lookedAt    int      // how many threads were looked at for filters
 	sharesPIDs  bool     // its threads have the same IDs for themselves as for the tracer
 	canCopy     bool     // filters allow trampolines to copy texts
 	isPrivate   bool     // rings are in memory that the tracer does not share
 	cachedSpace *addressSpace
 	calling     *remoteCalls
 	stopping    bool
+	isLent      bool         // sites wait for a child of vfork to end
 	batch       *batch       // nil if code is read and written at once
 	handler     *trapHandler // of SIGTRAP, nil for none
 	hasNoRings  bool         // as its memory is limited
@@ -100,7 +103,7 @@ func newTracee(t *tracer, pid int) (*tracee, error) {
 		t: t, pid: pid, memory: memory, threads: map[int]*thread{}, modules: map[string]*armedSite{}, traps: map[uint64]*armedSite{},
 		semaphores: map[uint64]raisedSemaphore{}, hops: map[uint64]bool{}, sharedInUse: map[uint64]bool{}, rings: map[uint32]*collectedRing{}, threadID: -1,
 	}
-	p.filters, p.mainFilters, p.sharesPIDs = filterState(pid), seccompState(pid), sharesPIDs(pid)
+	p.filters, p.sharesPIDs = filterStates(pid), sharesPIDs(pid)
 	return p, nil
 }
 
@@ -176,6 +179,27 @@ func (p *tracee) stop() bool {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
+}
+
+// hasBorrower reports whether an untraced child of vfork runs in the memory of the process. If the kernel does not tell, a thread that cannot be
+// stopped is taken to wait for one.
+func (p *tracee) hasBorrower() bool {
+	for _, th := range p.threads {
+		if th.stopped || isZombie(th.tid) {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, th.tid))
+		if err != nil {
+			return true
+		}
+		for _, word := range strings.Fields(string(text)) {
+			child, _ := strconv.Atoi(word)
+			if shares, known := sharesMemory(p.pid, child); p.threads[child] == nil && (shares || !known) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takeTraps has threads run on that have met a breakpoint and stopped before they could report it: without the breakpoint and its

@@ -3,6 +3,7 @@ package trace
 // What ptrace(2) and wait(2) do for the tracer. All calls come from one thread of the system.
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -161,6 +162,16 @@ func isBlocked(tid int) bool {
 
 // isZombie reports whether a thread has ended, while others of its process run.
 func isZombie(tid int) bool { return strings.HasPrefix(processStatus(tid, "State"), "Z") }
+
+// isSent reports whether the signal for which a thread has stopped was sent by a process, and not by the kernel.
+func isSent(tid int) bool {
+	const codeAt = 8 // in siginfo_t
+	var info [128]byte
+	if ptraceCall(unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(&info))) != nil {
+		return false
+	}
+	return int32(binary.NativeEndian.Uint32(info[codeAt:])) <= 0
+}
 
 // hasPendingTrap reports whether a stopped thread has a SIGTRAP that it has not yet got.
 func hasPendingTrap(tid int) bool {

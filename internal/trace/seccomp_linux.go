@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -30,27 +31,27 @@ func seccompState(tid int) string {
 	return mode + " " + processStatus(tid, "Seccomp_filters")
 }
 
-// filterState returns the filters of the first thread of a process that has any, "" if none has.
-func filterState(pid int) string {
+// filterStates returns the states of the threads of a process that have filters.
+func filterStates(pid int) (states []string) {
 	for _, tid := range threadIDs(pid) {
-		if state := seccompState(tid); state != "" {
-			return state
+		if state := seccompState(tid); state != "" && !slices.Contains(states, state) {
+			states = append(states, state)
 		}
 	}
-	return ""
+	return states
 }
 
 // callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls. It sets canCopy.
 func (p *tracee) callsForbidden() error {
 	p.canCopy = true
-	if p.filters == "" {
-		p.filters = seccompState(p.pid)
+	if state := seccompState(p.pid); state != "" && !slices.Contains(p.filters, state) {
+		p.filters = append(p.filters, state)
 	}
-	if p.filters == "" {
+	if len(p.filters) == 0 {
 		return nil
 	}
 	allowed, known := p.filtersAllow(p.armingCalls())
-	if p.canCopy, _ = p.filtersAllow([][]uint64{{p.calls.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0}}); !known && p.filters == seccompState(os.Getpid()) {
+	if p.canCopy, _ = p.filtersAllow([][]uint64{{p.calls.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0}}); !known && p.hasOwnFilters() {
 		allowed, p.canCopy = ownCallsWork(), ownCopiesWork()
 	}
 	switch {
@@ -60,6 +61,12 @@ func (p *tracee) callsForbidden() error {
 		return errors.New("its seccomp filter forbids the system calls that jumps need")
 	}
 	return errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert can tell")
+}
+
+// hasOwnFilters reports whether all filters are those of the tracer.
+func (p *tracee) hasOwnFilters() bool {
+	own := seccompState(os.Getpid())
+	return !slices.ContainsFunc(p.filters, func(state string) bool { return state != own })
 }
 
 // filtersAllow evaluates the filters of all threads for calls: their numbers and arguments. known is false if the tracer may not read them.
@@ -114,6 +121,7 @@ func (p *tracee) armingCalls() [][]uint64 {
 		{c.MemfdCreate, somewhere, unix.MFD_CLOEXEC},
 		{c.Close, fd},
 		{c.Sigaction, uint64(unix.SIGTRAP), 0, somewhere, wordBytes},
+		{c.Sigreturn},
 		{c.Gettid},
 	}
 }

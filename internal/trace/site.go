@@ -176,20 +176,34 @@ func symbols(o *elfreloc.Object) func(name string) (uint64, bool) {
 		if err != nil {
 			return 0, false
 		}
+		var found []uint64 // of static variables several may have a name
 		for _, s := range table.Named(name) {
-			if s.Section > 0 {
-				return s.Value, true
+			if s.Section > 0 && !slices.Contains(found, s.Value) {
+				found = append(found, s.Value)
 			}
 		}
-		return 0, false
+		if len(found) != 1 {
+			return 0, false
+		}
+		return found[0], true
 	}
 }
 
 // maxArguments is how many arguments of a site are shown.
 const maxArguments = 12
 
-// mappingKey identifies a module of a process, so that one which is loaded later is found.
-func mappingKey(m *image.Module) string { return fmt.Sprintf("%#x %s", m.Base, m.Path) }
+// mappingKey identifies a module of a process, so that one which is loaded later is found, also from another file of that name.
+func mappingKey(m *image.Module, version fileVersion) string {
+	return fmt.Sprintf("%#x %s %d %d", m.Base, m.Path, version.device, version.inode)
+}
+
+// fileVersion identifies a file and what it holds. It is zero if that is not known.
+type fileVersion struct {
+	path          string
+	device, inode uint64
+	size          int64
+	modified      int64 // nanoseconds
+}
 
 // orderData returns the byte order as notes need it.
 func orderData(order binary.ByteOrder) elf.Data {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,8 +45,15 @@ func (t *tracer) attachProcess(pid int) error {
 			found = true
 		}
 	}
-	t.attach(p)
-	return nil
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		t.attach(p)
+		switch {
+		case t.processes[pid] != p || !p.isLent:
+			return nil
+		case time.Since(begun) > stopPatience:
+			return fmt.Errorf("process %d: a child of vfork runs in its memory: try again when that has ended", pid)
+		}
+	}
 }
 
 // explainOpen explains why the memory of a process cannot be opened.

@@ -52,7 +52,7 @@ func (p *tracee) trap(th *thread) bool {
 		return true
 	}
 	s := p.traps[pc]
-	if s == nil {
+	if s == nil || p.isBeside(s) && isSent(th.tid) {
 		return false
 	}
 	p.t.trapped(p, th, s, data)
@@ -79,6 +79,9 @@ func (p *tracee) trap(th *thread) bool {
 	resume(th.tid, 0)
 	return true
 }
+
+// isBeside reports whether a thread may be where one stops that has met a breakpoint, and has not met it: behind a NOP of one byte, or before it.
+func (p *tracee) isBeside(s *armedSite) bool { return p.state.Trap == 0 || s.old[0] == 0x90 }
 
 // behind returns where a thread goes on behind a breakpoint, false if it returns from the function.
 func (p *tracee) behind(breakpoint uint64, form arch.Site, old []byte) (uint64, bool) {
