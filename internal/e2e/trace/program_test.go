@@ -266,6 +266,92 @@ func TestForksAtEnd(t *testing.T) {
 	expect.Equal(t, "0 bad\n", out.String())
 }
 
+// A tracer that attaches while a child of vfork runs in the program's memory waits for its end: the child, which is not traced, would meet
+// breakpoints.
+func TestVforkAtBegin(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "lent.c", `#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <sdt.h>
+__attribute__((noinline)) static void hit(int i) { DTRACE_PROBE1(lent___hit, int, i); }
+int main(void)
+{
+	int status;
+	puts("ready");
+	fflush(stdout);
+	pid_t child = vfork();
+	if (child == 0) {
+		for (int i = 0; i < 600; i++) {
+			hit(i);
+			usleep(1000);
+		}
+		_exit(7);
+	}
+	waitpid(child, &status, 0);
+	for (int i = 0; i < 300; i++) {
+		hit(i);
+		usleep(1000);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+`))
+	for _, flags := range [][]string{{"-c"}, {"-c", "--breakpoints"}} {
+		cmd := exec.Command(program)
+		out := expect.Value(cmd.StdoutPipe())(t)
+		expect.OK(t, cmd.Start())
+		expect.Value(out.Read(make([]byte, 6)))(t)
+		text, messages, err := tools.Command{}.Apart(converter, append(append([]string{"trace"}, flags...), "-p", strconv.Itoa(cmd.Process.Pid))...)
+		expect.OK(t, err, "%s", messages)
+		exitedWith(t, cmd.Wait(), 7)
+		if n := counts(text)["hit"]; n == 0 || n > 300 {
+			t.Errorf("%s: got %d hits of 300", flags, n)
+		}
+	}
+}
+
+// A SIGTRAP that a process sends is the program's, and no hit, wherever the thread is.
+func TestSentSignals(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "sent.c", `#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <sdt.h>
+static volatile int got;
+static void handle(int signal) { got++; }
+__attribute__((noinline)) static void hit(int i) { DTRACE_PROBE1(sent___hit, int, i); }
+int main(void)
+{
+	signal(SIGTRAP, handle);
+	int i = 0;
+	pid_t child = fork();
+	if (child == 0) {
+		for (int n = 0; n < 300; n++) {
+			kill(getppid(), SIGTRAP);
+			usleep(1000);
+		}
+		_exit(0);
+	}
+	while (waitpid(child, 0, WNOHANG) == 0)
+		hit(i++);
+	fprintf(stderr, "hits %d\n", i);
+	return got > 0 ? 3 : 4;
+}
+`))
+	for _, flags := range [][]string{{"-c"}, {"-c", "--breakpoints"}} {
+		text, messages, err := tools.Command{}.Apart(converter, append(append([]string{"trace"}, flags...), "--", program)...)
+		exitedWith(t, err, 3)
+		var hits int
+		_, err = fmt.Sscanf(messages, "hits %d", &hits)
+		expect.OK(t, err, "%s", messages)
+		expect.Equal(t, hits, counts(text)["hit"], "%s", flags)
+	}
+}
+
 // killTracer starts a tracer and kills it, not the process that keeps it.
 func killTracer(t *testing.T, after time.Duration, flags ...string) {
 	t.Helper()
