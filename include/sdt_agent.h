@@ -1644,12 +1644,19 @@ sdt_agent_is_blocked(void)
 	return (blocked);
 }
 
+/* Reports whether a site that is to be off has this agent's code still. */
+SDT_AGENT_FN int
+sdt_agent_remains(const struct sdt_agent_order *o, const struct sdt_agent_armed *a)
+{
+	return (a->used == 1 && a->way != SDT_AGENT_BY_SEMAPHORE && sdt_agent_match(&a->site, o->pattern) && sdt_agent_is_on(a));
+}
+
 SDT_AGENT_FN int
 sdt_agent_carry_out(struct sdt_agent_order *o)
 {
 	sigset_t all, before;
 	pid_t holder;
-	int i, images;
+	int i, images, tries;
 
 	if (!sdt_agent.started)
 		return (SDT_AGENT_NOT_STARTED);
@@ -1664,13 +1671,21 @@ sdt_agent_carry_out(struct sdt_agent_order *o)
 #ifndef SDT_AGENT_MPROTECT	/* an emulator has threads of its own */
 	o->blocked = o->handler != NULL && (sigismember(&before, SIGTRAP) == 1 || sdt_agent_is_blocked());
 #endif
-	if ((images = sdt_agent_refresh()) < 0)
-		o->error = images;
-	dl_iterate_phdr(sdt_agent_image_order, o);
+	/* An image that another thread loads meanwhile is found the next time. */
+	for (tries = 0; tries < 100 && o->error == 0; tries++) {
+		if ((images = sdt_agent_refresh()) < 0)
+			o->error = images;
+		dl_iterate_phdr(sdt_agent_image_order, o);
+		for (i = 0; i < SDT_AGENT_SITES && (o->handler != NULL || !sdt_agent_remains(o, &sdt_agent.armed[i])); i++)
+			;
+		if (i == SDT_AGENT_SITES)
+			break;
+		usleep(100);
+	}
 	for (i = 0; i < SDT_AGENT_SITES && o->handler == NULL; i++) {
 		struct sdt_agent_armed *a = &sdt_agent.armed[i];
 
-		if (a->used == 1 && sdt_agent_match(&a->site, o->pattern) && o->error == 0) {
+		if (a->used == 1 && sdt_agent_match(&a->site, o->pattern) && o->error == 0 && !sdt_agent_remains(o, a)) {
 			a->used = 2;	/* its image has gone */
 			o->done++;
 		}
