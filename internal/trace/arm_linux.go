@@ -28,9 +28,9 @@ func (p *tracee) look() ([]*Site, error) {
 		}
 	}
 	var found []*Site
-	loaded := map[string]bool{}
+	loaded, root := map[string]bool{}, image.ProcessDirectory(p.pid)+"/root"
 	for _, m := range process.Modules {
-		version := versionOf(p.pid, m)
+		version := versionOf(root, m)
 		key := mappingKey(m, version)
 		loaded[key] = true
 		if _, known := p.modules[key]; known || m.Image == nil || m.Image.Machine() != p.machine {
@@ -53,10 +53,13 @@ func (p *tracee) look() ([]*Site, error) {
 	return found, nil
 }
 
-// versionOf returns the version of a module's file.
-func versionOf(pid int, m *image.Module) (version fileVersion) {
-	info, err := os.Stat(image.ProcessDirectory(pid) + "/root" + m.Path)
-	if err != nil || m.Source != image.FromPath {
+// versionOf returns the version of a module's file, below the root of its process.
+func versionOf(root string, m *image.Module) (version fileVersion) {
+	if m.Source != image.FromPath {
+		return version
+	}
+	info, err := os.Stat(root + m.Path)
+	if err != nil {
 		return version
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -139,7 +142,8 @@ func (p *tracee) prepare(near uint64) error {
 		if err := p.undoEarlier(); err != nil {
 			return err
 		}
-		if err := p.callsForbidden(); err != nil {
+		canCopy, err := p.callsForbidden()
+		if p.canCopy = canCopy; err != nil {
 			return err
 		}
 	}
@@ -378,12 +382,16 @@ func (p *tracee) armFiltered() {
 	if !p.stop() {
 		return
 	}
-	could := p.canCopy
-	forbidden := p.callsForbidden()
-	if p.jumper == nil || forbidden == nil && p.canCopy == could {
+	if p.jumper == nil {
 		p.resume()
 		return
 	}
+	canCopy, forbidden := p.callsForbidden()
+	if forbidden == nil && canCopy == p.canCopy {
+		p.resume()
+		return
+	}
+	p.canCopy = canCopy
 	p.disarm()
 	p.modules = map[string]*armedSite{}
 	if forbidden != nil {

@@ -51,7 +51,7 @@ func (p *tracee) disarmOthers() error {
 		if m.Image == nil || m.Image.Machine() != p.machine {
 			continue
 		}
-		all := &finder{Options: p.t.Listing}
+		all := &finder{Options: p.t.Listing, codeOnly: true}
 		all.Filter = listing.Filter{}
 		if err := all.find(m); err != nil {
 			p.t.warn(err)

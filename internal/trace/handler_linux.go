@@ -143,7 +143,10 @@ func (p *tracee) outlive(breakpoint, next uint64) {
 
 // removeHandler gives SIGTRAP back its default action.
 func (p *tracee) removeHandler() {
-	if p.jumper == nil || p.handler == nil || p.callsForbidden() != nil || p.beginCalls() != nil {
+	if p.jumper == nil || p.handler == nil {
+		return
+	}
+	if _, err := p.callsForbidden(); err != nil || p.beginCalls() != nil {
 		return
 	}
 	defer p.endCalls()

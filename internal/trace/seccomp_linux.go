@@ -1,8 +1,8 @@
 package trace
 
 // A seccomp filter may kill a program for a system call that it does not make by itself. So the tracer has a filtered program make
-// none, unless it knows that the filters allow those of jumps: as root it can read them; and those of a container, which the tracer has
-// too, it tries.
+// none, unless it knows that the filters allow what jumps need: as root it can read them; and if it has the same filters, as in a container,
+// it tries the calls.
 
 import (
 	"encoding/binary"
@@ -41,54 +41,58 @@ func filterStates(pid int) (states []string) {
 	return states
 }
 
-// callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls. It sets canCopy.
-func (p *tracee) callsForbidden() error {
-	p.canCopy = true
+// callsForbidden returns an error if a filter of a stopped process may forbid the tracer's calls; else whether trampolines may copy texts.
+func (p *tracee) callsForbidden() (canCopy bool, err error) {
 	if state := seccompState(p.pid); state != "" && !slices.Contains(p.filters, state) {
 		p.filters = append(p.filters, state)
 	}
 	if len(p.filters) == 0 {
-		return nil
+		return true, nil
 	}
-	allowed, known := p.filtersAllow(p.armingCalls())
-	if p.canCopy, _ = p.filtersAllow([][]uint64{{p.calls.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0}}); !known && p.hasOwnFilters() {
-		allowed, p.canCopy = ownCallsWork(), ownCopiesWork()
+	filters, known := p.readFilters()
+	allowed := known && p.allow(filters, p.armingCalls())
+	canCopy = known && p.allow(filters, [][]uint64{{p.calls.ProcessVMReadv, uint64(p.pid), somewhere, 1, somewhere, 1, 0}})
+	if !known && p.hasOwnFilters() {
+		allowed, canCopy = ownCallsWork(), ownCopiesWork()
 	}
 	switch {
 	case allowed:
-		return nil
+		return canCopy, nil
 	case known:
-		return errors.New("its seccomp filter forbids the system calls that jumps need")
+		return false, errors.New("its seccomp filter forbids the system calls that jumps need")
 	}
-	return errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert can tell")
+	return false, errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert can tell")
 }
 
-// hasOwnFilters reports whether all filters are those of the tracer.
+// hasOwnFilters reports whether the tracer has the same filters.
 func (p *tracee) hasOwnFilters() bool {
 	own := seccompState(os.Getpid())
 	return !slices.ContainsFunc(p.filters, func(state string) bool { return state != own })
 }
 
-// filtersAllow evaluates the filters of all threads for calls: their numbers and arguments. known is false if the tracer may not read them.
-func (p *tracee) filtersAllow(calls [][]uint64) (allowed, known bool) {
+// readFilters reads the filters of all threads. known is false if the tracer may not.
+func (p *tracee) readFilters() (filters []*bpf.VM, known bool) {
 	for _, th := range p.threads {
 		if !th.stopped {
 			continue
 		}
 		for n := uintptr(0); ; n++ {
-			program, err := readFilter(th.tid, n)
+			filter, err := readFilter(th.tid, n)
 			if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) && n == 0 { // the last, or a thread without filters
 				break
 			}
 			if err != nil {
-				return false, false
+				return nil, false
 			}
-			if !p.allows(program, calls) {
-				return false, true
-			}
+			filters = append(filters, filter)
 		}
 	}
-	return true, true
+	return filters, true
+}
+
+// allow reports whether filters allow calls: their numbers and arguments.
+func (p *tracee) allow(filters []*bpf.VM, calls [][]uint64) bool {
+	return !slices.ContainsFunc(filters, func(filter *bpf.VM) bool { return !p.allows(filter, calls) })
 }
 
 // readFilter reads one filter of a thread, the newest first.

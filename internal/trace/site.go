@@ -98,7 +98,8 @@ const originalBytes = 16
 type finder struct {
 	listing.Options
 	Declarations
-	sites []*Site
+	codeOnly bool // no arguments, for which debug information may have to be read
+	sites    []*Site
 }
 
 // find adds the sites of one module.
@@ -127,6 +128,9 @@ func (f *finder) find(m *image.Module) error {
 			found = append(found, s)
 			f.sites = append(f.sites, s.Site)
 		}
+	}
+	if f.codeOnly {
+		return nil
 	}
 	f.describe(m, code, slices.DeleteFunc(found, func(s *foundSite) bool { return s.kind != arch.Probe }), reader)
 	return nil

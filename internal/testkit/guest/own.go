@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func traceByItself(flags []string) (count int, err error) {
 		switch {
 		case match != nil:
 			events = append(events, match[1]+":"+match[2]+decimal(match[3]))
-		case word == "want" && (isConditional(rest) || len(flags) == 3 && !isSelected(rest)):
+		case word == "want" && (isConditional(rest) || slices.Contains(flags, "--filter") && !isSelected(rest)):
 		case word == "want":
 			wanted = append(wanted, rest)
 		case word == "guard":
