@@ -133,7 +133,7 @@ func (p *tracee) armingCalls() [][]uint64 {
 // allows reports whether a filter allows calls.
 func (p *tracee) allows(filter *bpf.VM, calls [][]uint64) bool {
 	for _, call := range calls {
-		// struct seccomp_data: the number, the machine, the address, six arguments. The virtual machine reads words as those of networks.
+		// struct seccomp_data: the number, the machine, the address, six arguments. The virtual machine reads big-endian words.
 		words := []uint32{uint32(call[0]), p.calls.Audit, 0, 0}
 		for i := range 6 {
 			argument := uint64(0)

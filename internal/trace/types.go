@@ -29,8 +29,8 @@ type foundSite struct {
 	unrecorded bool // the program has not recorded the types
 }
 
-// describe finds the arguments of sites: the types that the program has recorded, or else those of provider files, or else those with
-// which debug information declares the stub.
+// describe finds the arguments of sites. Their types are recorded in the program, else declared in a provider file, else in debug
+// information with the stub.
 func (f *finder) describe(m *image.Module, code *locate.Code, found []*foundSite, reader *operandReader) {
 	var undeclared, aliases []string
 	stubs := func(s *foundSite) (names []string) {
