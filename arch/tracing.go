@@ -2,6 +2,7 @@ package arch
 
 import (
 	"encoding/binary"
+	"io"
 	"iter"
 )
 
@@ -114,8 +115,13 @@ type Jumper interface {
 	Reach() uint64
 	// FarJump returns a jump to any address, nil if the machine has none.
 	FarJump(to uint64) []byte
-	// Trampoline returns the code that an armed site jumps to.
+	// Trampoline returns the code that an armed site jumps to. It makes no system call.
 	Trampoline(t *Trampoline) []byte
+	// Leave gives a thread that is in a trampoline the registers that it had at the site, but for PC. registers are as the kernel shows
+	// them, and change in place; memory is that of the process.
+	Leave(t *Trampoline, registers []byte, memory io.ReaderAt) (Passage, error)
+	// Return returns an instruction that returns from a function, of at most 4 bytes.
+	Return() []byte
 	// SystemCall says how a stopped thread makes a system call.
 	SystemCall() *SystemCall
 	// CallStub returns code for an address that makes a system call, and then gives the thread the registers of a ThreadState at
@@ -158,8 +164,10 @@ type Trampoline struct {
 
 	Ring    Ring
 	Dropped uint64 // address of the counter of hits that found no room
+	// Alive is the address of a word whose lower 30 bits are 0 once the tracer has ended: hits are dropped then.
+	Alive uint64
 	// ThreadID is the address, near the code, of a 32-bit number: how far behind ThreadState.Pointer-Before the C library
-	// keeps the thread's ID. If it is negative, the code asks the kernel.
+	// keeps the thread's ID. If it is negative, the event has the ID 0.
 	ThreadID  uint64
 	Arguments []TracedArgument
 
@@ -167,6 +175,18 @@ type Trampoline struct {
 	Conditions []Condition
 	Rejected   uint64
 }
+
+// Passage is how far a thread has come in a trampoline.
+type Passage struct {
+	Recorded bool // the hit is counted, dropped, or a whole event
+	// Slot is the address of the event that the thread has begun and not finished, 0 for none. Position is the event's position in the ring.
+	Slot, Position uint64
+	// Landing is where the thread goes on if its instruction has met memory that is not there, 0 if the code does not provide for that.
+	Landing uint64
+}
+
+// AliveMask are the bits of Trampoline.Alive that count: those of a thread's ID in a robust futex (set_robust_list(2)).
+const AliveMask = 0x3fffffff
 
 // Condition compares an argument, extended to 64 bits, with a number. The comparison is signed if the argument is.
 type Condition struct {
@@ -206,6 +226,8 @@ const RingHeader = 64
 // The offsets in an event. Its first word holds the number of the site and, in the upper half, the lower half of
 // the event's position. It is written last.
 const (
+	Discarded = ^uint32(0) // in place of the number: the event was recorded otherwise
+
 	EventTime      = 8  // of the processor's clock
 	EventThread    = 16 // 32 bits
 	EventArguments = 24
@@ -215,9 +237,11 @@ const (
 type TracedArgument struct {
 	Operand
 	At uint32 // offset in the event of its word
-	// Copy is how many bytes the kernel copies of what the argument points to, 0 for none. If the argument is in
-	// memory that may not be there, it is the argument that is copied. CopyAt is the offset in the event of how many bytes were
-	// copied, a signed word; the bytes follow.
+	// MayFault reports that the operand is in memory that may not be there.
+	MayFault bool
+	// Copy is how many bytes are copied of the text that the argument points to, 0 for none. CopyAt is the offset in the event of a word that
+	// says how many bytes of the text were read; it is -1 if the argument itself could not be read. The text follows. CopyAt is 0 for other
+	// arguments.
 	Copy, CopyAt uint32
 }
 
@@ -231,6 +255,5 @@ type SystemCall struct {
 	// call if its result asks for that. It is -1 for a machine whose kernel does so before the thread stops.
 	NoRestart int
 
-	Mmap, MemfdCreate, Close, Sigaction, Sigreturn, RestartSyscall, Gettid, ProcessVMReadv uint64 // numbers
-	Audit                                                                                  uint32 // AUDIT_ARCH_*, by which seccomp filters know the machine
+	Mmap, MemfdCreate, Ftruncate, Close, Sigaction, RestartSyscall uint64 // numbers
 }

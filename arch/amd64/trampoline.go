@@ -64,7 +64,7 @@ func (machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x0f, 0x05}, // syscall
 		Number: at(rax), Arguments: [6]int{at(rdi), at(rsi), at(rdx), at(r10), at(r8), at(r9)}, Result: at(rax), NoRestart: origRAX,
-		Mmap: 9, MemfdCreate: 319, Close: 3, Sigaction: sysSigaction, Sigreturn: sysSigreturn, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc000003e, RestartSyscall: 219,
+		Mmap: 9, MemfdCreate: 319, Ftruncate: 77, Close: 3, Sigaction: sysSigaction, RestartSyscall: 219,
 	}
 }
 
@@ -185,7 +185,9 @@ func (machine) FarJump(to uint64) []byte {
 type assembly struct {
 	*arch.Trampoline
 	code   []byte
-	pushed []int // registers on the stack, -1 for the flags
+	pushed []int // registers that save has pushed, -1 for the flags
+	states []saveState
+	faults map[int]int // where a thread goes on if the instruction at an offset meets memory that is not there
 }
 
 func (a *assembly) add(code ...byte) { a.code = append(a.code, code...) }
@@ -222,7 +224,13 @@ func (a *assembly) push(register int) {
 		a.add(0x41) // REX.B
 	}
 	a.add(0x50 | byte(register&7)) // push register
+	a.isPushed(register)
+}
+
+// isPushed notes what was pushed.
+func (a *assembly) isPushed(register int) {
 	a.pushed = append(a.pushed, register)
+	a.mark(func(s *saveState) { s.saved++ })
 }
 
 const redZone = 128
@@ -230,40 +238,47 @@ const redZone = 128
 // save makes room on the stack, and saves the flags and registers.
 func (a *assembly) save(registers ...int) {
 	a.add(0x48, 0x8d, 0x64, 0x24, 0x80) // lea -128(%rsp),%rsp
+	a.mark(func(s *saveState) { s.room = true })
 	a.push(rax)
 	a.add(0x9f)             // lahf
 	a.add(0x0f, 0x90, 0xc0) // seto %al
 	a.add(0x50)             // push %rax
-	a.pushed = append(a.pushed, -1)
+	a.isPushed(-1)
 	for _, r := range registers {
 		a.push(r)
 	}
 }
 
-// restore undoes save, and leaves.
+// restore undoes save, and leaves. What is added next is reached by jumps, with everything saved.
 func (a *assembly) restore() {
+	saved := a.states[len(a.states)-1]
 	for _, r := range slices.Backward(a.pushed) {
 		switch {
 		case r < 0:
-			a.add(0x58)       // pop %rax
+			a.add(0x58) // pop %rax
+			a.mark(func(s *saveState) { s.saved, s.flagsPopped = s.saved-1, true })
 			a.add(0x04, 0x7f) // add $0x7f,%al: the overflow flag
 			a.add(0x9e)       // sahf: the others
+			a.mark(func(s *saveState) { s.flagsPopped = false })
+			continue
 		case r >= 8:
 			a.add(0x41, 0x58|byte(r&7)) // pop register
 		default:
 			a.add(0x58 | byte(r)) // pop register
 		}
+		a.mark(func(s *saveState) { s.saved-- })
 	}
 	a.add32(redZone, 0x48, 0x8d, 0xa4, 0x24) // lea 128(%rsp),%rsp
-	if a.Resume == 0 {
+	a.mark(func(s *saveState) { s.room = false })
+	switch jump := (machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume); {
+	case a.Resume == 0:
 		a.add(0xc3) // ret
-		return
-	}
-	if jump := (machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume); jump != nil {
+	case jump != nil:
 		a.add(jump...)
-		return
+	default:
+		a.add((machine{}).FarJump(a.Resume)...)
 	}
-	a.add((machine{}).FarJump(a.Resume)...)
+	a.mark(func(s *saveState) { *s = saveState{saved: saved.saved, room: saved.room} })
 }
 
 // ring loads the number of a ring into %eax: that of the processor, as far as there are rings. Whatever the
@@ -275,36 +290,41 @@ func (a *assembly) ring() {
 }
 
 // Trampoline implements arch.Jumper.
-func (machine) Trampoline(t *arch.Trampoline) []byte {
-	a := &assembly{Trampoline: t}
+func (machine) Trampoline(t *arch.Trampoline) []byte { return assemble(t).code }
+
+// assemble writes a trampoline.
+func assemble(t *arch.Trampoline) *assembly {
+	a := &assembly{Trampoline: t, states: make([]saveState, 1), faults: map[int]int{}}
 	if t.Counters != 0 {
 		a.save(rcx)
 		a.count(t.Counters)
-		return a.code
+		return a
 	}
-	copies := slices.ContainsFunc(t.Arguments, func(arg arch.TracedArgument) bool { return arg.Copy > 0 })
 	a.save(rcx, rdx, rsi, rdi)
-	if copies {
-		for _, r := range []int{r8, r9, r10, 11} {
-			a.push(r)
-		}
-	}
+	a.add64(t.Alive, 0x48, 0xb9)            // movabs $Alive,%rcx
+	a.add32(arch.AliveMask, 0xf7, 0x01)     // testl $0x3fffffff,(%rcx)
+	dropped := []int{a.forward(0x0f, 0x84)} // je dropped
 	var rejected []int
 	for i := range t.Conditions {
 		rejected = append(rejected, a.condition(&t.Conditions[i]))
 	}
-	full := a.reserve()
+	dropped = append(dropped, a.reserve())
 	a.stamp()
 	for _, arg := range t.Arguments {
 		a.argument(&arg)
 	}
-	a.add(0x48, 0xc1, 0xe6, 0x20)     // shl $32,%rsi
-	a.add32(t.Site, 0x48, 0x81, 0xce) // or $Site,%rsi
-	a.add(0x48, 0x89, 0x37)           // mov %rsi,(%rdi): the event is whole
+	a.add(0x48, 0x89, 0xf0)       // mov %rsi,%rax
+	a.add(0x48, 0xc1, 0xe0, 0x20) // shl $32,%rax
+	a.add32(t.Site, 0x48, 0x0d)   // or $Site,%rax
+	a.add(0x48, 0x89, 0x07)       // mov %rax,(%rdi): the event is whole
+	a.isRecorded()
 	a.restore()
-	a.land(full)
+	for _, jump := range dropped {
+		a.land(jump)
+	}
 	a.add64(t.Dropped, 0x48, 0xb9) // movabs $Dropped,%rcx
 	a.add(0xf0, 0x48, 0xff, 0x01)  // lock incq (%rcx)
+	a.isRecorded()
 	a.restore()
 	if len(rejected) > 0 {
 		for _, jump := range rejected {
@@ -312,7 +332,12 @@ func (machine) Trampoline(t *arch.Trampoline) []byte {
 		}
 		a.count(t.Rejected)
 	}
-	return a.code
+	return a
+}
+
+// isRecorded notes that the hit has been recorded.
+func (a *assembly) isRecorded() {
+	a.mark(func(s *saveState) { s.reserved, s.recorded = false, true })
 }
 
 // count counts in one of counters, one for each ring, and leaves.
@@ -321,6 +346,7 @@ func (a *assembly) count(counters uint64) {
 	a.add(0xc1, 0xe0, 0x06)             // shl $6,%eax
 	a.add64(counters, 0x48, 0xb9)       // movabs $counters,%rcx
 	a.add(0xf0, 0x48, 0xff, 0x04, 0x01) // lock incq (%rcx,%rax)
+	a.isRecorded()
 	a.restore()
 }
 
@@ -355,17 +381,20 @@ func (a *assembly) reserve() (full int) {
 	a.add(0x48, 0x01, 0xc7)                  // add %rax,%rdi
 	a.add(0x48, 0x8b, 0x07)                  // mov (%rdi),%rax
 	again := len(a.code)
-	a.add(0x48, 0x89, 0xc1)                        // mov %rax,%rcx
-	a.add(0x48, 0x2b, 0x4f, 0x08)                  // sub 8(%rdi),%rcx
-	a.add32(a.Ring.Slots, 0x48, 0x81, 0xf9)        // cmp $Slots,%rcx
-	full = a.forward(0x0f, 0x83)                   // jae full
-	a.add(0x48, 0x8d, 0x50, 0x01)                  // lea 1(%rax),%rdx
-	a.add(0xf0, 0x48, 0x0f, 0xb1, 0x17)            // lock cmpxchg %rdx,(%rdi)
-	a.back(again, 0x0f, 0x85)                      // jne again
-	a.add(0x48, 0x89, 0xc6)                        // mov %rax,%rsi
+	a.add(0x48, 0x89, 0xc6)                 // mov %rax,%rsi
+	a.add(0x48, 0x89, 0xc1)                 // mov %rax,%rcx
+	a.add(0x48, 0x2b, 0x4f, 0x08)           // sub 8(%rdi),%rcx
+	a.add32(a.Ring.Slots, 0x48, 0x81, 0xf9) // cmp $Slots,%rcx
+	full = a.forward(0x0f, 0x83)            // jae full
+	a.add(0x48, 0x8d, 0x50, 0x01)           // lea 1(%rax),%rdx
+	a.add(0xf0, 0x48, 0x0f, 0xb1, 0x17)     // lock cmpxchg %rdx,(%rdi)
+	a.mark(func(s *saveState) { s.undecided = true })
+	a.back(again, 0x0f, 0x85) // jne again
+	a.mark(func(s *saveState) { s.undecided, s.reserved = false, true })
 	a.add32(a.Ring.Slots-1, 0x25)                  // and $Slots-1,%eax
 	a.add32(a.Ring.Size, 0x48, 0x69, 0xc0)         // imul $Size,%rax,%rax
 	a.add(0x48, 0x8d, 0x7c, 0x07, arch.RingHeader) // lea 64(%rdi,%rax),%rdi
+	a.mark(func(s *saveState) { s.hasSlot = true })
 	return full
 }
 
@@ -382,37 +411,76 @@ func (a *assembly) stamp() {
 	a.add(0x64, 0x8b, 0x00)                           // mov %fs:(%rax),%eax
 	known := a.forward(0xe9)                          // jmp known
 	a.land(unknown)
-	a.add(0x41, 0x53) // push %r11
-	a.call(sysGettid)
-	a.add(0x41, 0x5b) // pop %r11
+	a.add(0x31, 0xc0) // xor %eax,%eax
 	a.land(known)
 	a.add(0x89, 0x47, arch.EventThread) // mov %eax,16(%rdi)
 }
 
-// value loads an operand into %rax: of one in memory that may not be there, the address.
+// value loads an operand into %rax.
 func (a *assembly) value(o *arch.Operand) {
-	unsafe := o.Kind == arch.InMemory && o.Base >= 0 && o.Base != threads.SP || o.Kind == arch.InMemory && o.Index >= 0
-	switch {
-	case o.Kind == arch.Constant:
+	switch o.Kind {
+	case arch.Constant:
 		a.add64(o.Value, 0x48, 0xb8) // movabs $Value,%rax
-	case o.Kind == arch.InRegister:
+	case arch.InRegister:
 		a.load(rax, o.Base)
 	default:
 		a.address(o)
-	}
-	if o.Kind == arch.InMemory && !unsafe {
 		a.dereference(o.Size)
 	}
 }
 
+// guardedValue loads an operand from memory that may not be there. %rcx is then 0, else -1.
+func (a *assembly) guardedValue(o *arch.Operand) {
+	a.address(o)
+	a.add(0x48, 0x83, 0xc9, 0xff) // or $-1,%rcx
+	at := len(a.code)
+	a.dereference(o.Size)
+	a.add(0x48, 0xff, 0xc1) // inc %rcx
+	a.faults[at] = len(a.code)
+}
+
 // argument writes an argument, and copies what is to be copied.
 func (a *assembly) argument(arg *arch.TracedArgument) {
-	a.value(&arg.Operand)
+	var lost []int
+	if arg.MayFault {
+		a.guardedValue(&arg.Operand)
+	} else {
+		a.value(&arg.Operand)
+	}
 	a.add32(arg.At, 0x48, 0x89, 0x87) // mov %rax,At(%rdi)
 	if arg.Copy > 0 {
-		a.copy(arg)
+		if arg.MayFault {
+			a.add(0x48, 0x85, 0xc9)                    // test %rcx,%rcx
+			lost = append(lost, a.forward(0x0f, 0x85)) // jne done
+		}
+		a.copy(arg, lost)
+	}
+	if arg.CopyAt > 0 {
+		a.add32(arg.CopyAt, 0x48, 0x89, 0x8f) // mov %rcx,CopyAt(%rdi)
 	}
 }
+
+// copy copies the text that %rax points to, which need not be there: %rcx becomes its length. Jumps land behind it.
+func (a *assembly) copy(arg *arch.TracedArgument, jumps []int) {
+	a.add(0x31, 0xc9)                            // xor %ecx,%ecx
+	a.add32(lowest, 0x48, 0x3d)                  // cmp $4096,%rax
+	jumps = append(jumps, a.forward(0x0f, 0x82)) // jb done
+	again := len(a.code)
+	a.add(0x0f, 0xb6, 0x14, 0x08)                // movzbl (%rax,%rcx),%edx
+	a.add32(arg.CopyAt+word, 0x88, 0x94, 0x0f)   // mov %dl,CopyAt+8(%rdi,%rcx)
+	a.add(0xff, 0xc1)                            // inc %ecx
+	a.add(0x84, 0xd2)                            // test %dl,%dl
+	jumps = append(jumps, a.forward(0x0f, 0x84)) // je done
+	a.add32(arg.Copy, 0x81, 0xf9)                // cmp $Copy,%ecx
+	a.back(again, 0x0f, 0x82)                    // jb again
+	for _, jump := range jumps {
+		a.land(jump)
+	}
+	a.faults[again] = len(a.code)
+}
+
+// lowest is the lowest address at which the kernel lets programs map memory, as a rule: no text is below.
+const lowest = 4096
 
 // number returns the number of a register in instructions.
 func number(offset int) int { return slices.Index(wordsOf[:], offset/word) }
@@ -469,27 +537,4 @@ func (a *assembly) dereference(size int) {
 	default:
 		a.add(0x48, 0x8b, 0x00) // mov (%rax),%rax
 	}
-}
-
-// copy has the kernel copy what %rax points to, which need not be there. The structures of the call are on the
-// stack.
-func (a *assembly) copy(arg *arch.TracedArgument) {
-	a.add(0x56)                                // push %rsi
-	a.add(0x57)                                // push %rdi
-	a.add32(arg.Copy, 0x68)                    // push $Copy
-	a.add(0x50)                                // push %rax: iovec of the source
-	a.add32(arg.Copy, 0x68)                    // push $Copy
-	a.add32(arg.CopyAt+word, 0x48, 0x8d, 0x8f) // lea CopyAt+8(%rdi),%rcx
-	a.add(0x51)                                // push %rcx: iovec of the event
-	a.add(0x8b, 0x7f, arch.EventThread)        // mov 16(%rdi),%edi
-	a.add(0x48, 0x89, 0xe6)                    // mov %rsp,%rsi
-	a.add32(1, 0xba)                           // mov $1,%edx
-	a.add(0x4c, 0x8d, 0x54, 0x24, 0x10)        // lea 16(%rsp),%r10
-	a.add32(1, 0x41, 0xb8)                     // mov $1,%r8d
-	a.add(0x45, 0x31, 0xc9)                    // xor %r9d,%r9d
-	a.call(sysProcessVMReadv)
-	a.add(0x48, 0x83, 0xc4, 0x20)         // add $32,%rsp
-	a.add(0x5f)                           // pop %rdi
-	a.add(0x5e)                           // pop %rsi
-	a.add32(arg.CopyAt, 0x48, 0x89, 0x87) // mov %rax,CopyAt(%rdi)
 }

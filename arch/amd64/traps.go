@@ -17,8 +17,6 @@ const (
 	sysGettid    = 186
 	sysTgkill    = 234
 
-	sysProcessVMReadv = 310
-
 	sigtrap = 5
 )
 

@@ -34,7 +34,7 @@ func (Machine) SystemCall() *arch.SystemCall {
 	return &arch.SystemCall{
 		Code:   []byte{0x01, 0x00, 0x00, 0xd4}, // svc #0
 		Number: 8 * 8, Arguments: [6]int{0, 8, 16, 24, 32, 40}, Result: 0, NoRestart: -1,
-		Mmap: 222, MemfdCreate: 279, Close: 57, Sigaction: sysSigaction, Sigreturn: sysSigreturn, Gettid: sysGettid, ProcessVMReadv: sysProcessVMReadv, Audit: 0xc00000b7, RestartSyscall: 128,
+		Mmap: 222, MemfdCreate: 279, Ftruncate: 46, Close: 57, Sigaction: sysSigaction, RestartSyscall: 128,
 	}
 }
 
@@ -77,7 +77,9 @@ func (Machine) FarJump(uint64) []byte { return nil }
 // assembly is code that is being written.
 type assembly struct {
 	*arch.Trampoline
-	code []byte
+	code   []byte
+	states []saveState
+	faults map[int]int // where a thread goes on if the instruction at an offset meets memory that is not there
 }
 
 // add adds an instruction whose fields are added up.
@@ -123,14 +125,17 @@ func (a *assembly) back(to int, insn uint32) {
 // save saves registers and flags.
 func (a *assembly) save() {
 	a.add(0xa9800000, uint32(-frame/8&0x7f)<<15, 1<<10, rn(stackPointer)) // stp x0, x1, [sp, #-frame]!
+	a.mark(func(s *saveState) { s.saved = 2 })
 	for r := uint32(2); r < saved; r += 2 {
 		a.add(0xa9000000, r<<15, (r+1)<<10, rn(stackPointer), r) // stp r, r+1, [sp, #8*r]
+		a.mark(func(s *saveState) { s.saved += 2 })
 	}
 	a.add(0xd53b4209)                                   // mrs x9, nzcv
 	a.add(0xf9000000, flags/8<<10, rn(stackPointer), 9) // str x9, [sp, #flags]
+	a.mark(func(s *saveState) { s.flags = true })
 }
 
-// restore undoes save, and leaves.
+// restore undoes save, and leaves. What is added next is reached by branches, with everything saved.
 func (a *assembly) restore() {
 	a.add(0xf9400000, flags/8<<10, rn(stackPointer), 9) // ldr x9, [sp, #flags]
 	a.add(0xd51b4209)                                   // msr nzcv, x9
@@ -138,11 +143,13 @@ func (a *assembly) restore() {
 		a.add(0xa9400000, r<<15, (r+1)<<10, rn(stackPointer), r) // ldp r, r+1, [sp, #8*r]
 	}
 	a.add(0xa8c00000, frame/8<<15, 1<<10, rn(stackPointer)) // ldp x0, x1, [sp], #frame
+	a.mark(func(s *saveState) { s.saved, s.flags = 0, false })
 	if a.Resume == 0 {
 		a.add(0xd65f03c0) // ret
-		return
+	} else {
+		a.code = append(a.code, (Machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume)...)
 	}
-	a.code = append(a.code, (Machine{}).Jump(a.Address+uint64(len(a.code)), a.Resume)...)
+	a.mark(func(s *saveState) { *s = saveState{saved: saved, flags: true} })
 }
 
 // ring loads the number of a ring into x0: any will do, and threads have thread pointers of their own.
@@ -156,38 +163,50 @@ func (a *assembly) ring() {
 	a.add(0xd3400000, 12<<16, last<<10) // ubfx x0, x0, #12, #bits
 }
 
-// increment counts up what x0 points to.
+// increment counts up what x0 points to, which records the hit.
 func (a *assembly) increment() {
 	again := len(a.code)
 	a.add(0xc85f7c00, rn(0), 1)        // ldxr x1, [x0]
 	a.add(0x91000000, 1<<10, rn(1), 1) // add x1, x1, #1
 	a.add(0xc8007c00, rm(2), rn(0), 1) // stxr w2, x1, [x0]
-	a.back(again, 0x35000002)          // cbnz w2, again
+	a.mark(func(s *saveState) { s.counted = true })
+	a.back(again, 0x35000002) // cbnz w2, again
+	a.mark(func(s *saveState) { s.counted, s.recorded = false, true })
 }
 
 // Trampoline implements arch.Jumper.
-func (Machine) Trampoline(t *arch.Trampoline) []byte {
-	a := &assembly{Trampoline: t}
+func (Machine) Trampoline(t *arch.Trampoline) []byte { return assemble(t).code }
+
+// assemble writes a trampoline.
+func assemble(t *arch.Trampoline) *assembly {
+	a := &assembly{Trampoline: t, states: make([]saveState, 1), faults: map[int]int{}}
 	a.save()
 	if t.Counters != 0 {
 		a.count(t.Counters)
-		return a.code
+		return a
 	}
+	a.constant(0, t.Alive)
+	a.add(0xb9400000, rn(0))                // ldr w0, [x0]
+	a.add(0x12007400, rn(0))                // and w0, w0, #0x3fffffff
+	dropped := []int{a.forward(0x34000000)} // cbz w0, dropped
 	var rejected []int
 	for i := range t.Conditions {
 		rejected = append(rejected, a.condition(&t.Conditions[i]))
 	}
 	a.ring()
-	full := a.reserve()
+	dropped = append(dropped, a.reserve())
 	for i := range t.Arguments {
 		a.argument(&t.Arguments[i])
 	}
-	a.add(0xd3607c00, rn(9), 9) // lsl x9, x9, #32
+	a.add(0xd3607c00, rn(9), 4) // lsl x4, x9, #32
 	a.constant(0, uint64(t.Site))
-	a.add(0xaa000000, rm(0), rn(9), 9) // orr x9, x9, x0
-	a.add(0xc89ffc00, rn(7), 9)        // stlr x9, [x7]: the event is whole
+	a.add(0xaa000000, rm(0), rn(4), 4) // orr x4, x4, x0
+	a.add(0xc89ffc00, rn(7), 4)        // stlr x4, [x7]: the event is whole
+	a.mark(func(s *saveState) { s.reserved, s.recorded = false, true })
 	a.restore()
-	a.land(full)
+	for _, branch := range dropped {
+		a.land(branch)
+	}
 	a.constant(0, t.Dropped)
 	a.increment()
 	a.restore()
@@ -197,7 +216,7 @@ func (Machine) Trampoline(t *arch.Trampoline) []byte {
 		}
 		a.count(t.Rejected)
 	}
-	return a.code
+	return a
 }
 
 // count counts in one of counters, one for each ring, and leaves.
@@ -244,12 +263,15 @@ func (a *assembly) reserve() (full int) {
 	full = a.forward(0x54000002)       // b.hs full
 	a.add(0x91000000, 1<<10, rn(9), 4) // add x4, x9, #1
 	a.add(0xc8007c00, rm(6), rn(2), 4) // stxr w6, x4, [x2]
-	a.back(again, 0x35000006)          // cbnz w6, again
+	a.mark(func(s *saveState) { s.undecided = true })
+	a.back(again, 0x35000006) // cbnz w6, again
+	a.mark(func(s *saveState) { s.undecided, s.reserved = false, true })
 	a.add(0xd1000000, 1<<10, rn(5), 5) // sub x5, x5, #1
 	a.add(0x8a000000, rm(5), rn(9), 4) // and x4, x9, x5
 	a.constant(6, uint64(a.Ring.Size))
-	a.add(0x91000000, arch.RingHeader<<10, rn(2), 7)  // add x7, x2, #64
-	a.add(0x9b000000, rm(6), 7<<10, rn(4), 7)         // madd x7, x4, x6, x7
+	a.add(0x91000000, arch.RingHeader<<10, rn(2), 7) // add x7, x2, #64
+	a.add(0x9b000000, rm(6), 7<<10, rn(4), 7)        // madd x7, x4, x6, x7
+	a.mark(func(s *saveState) { s.hasSlot = true })
 	a.add(0xd53be044)                                 // mrs x4, cntvct_el0
 	a.add(0xf9000000, arch.EventTime/8<<10, rn(7), 4) // str x4, [x7, #8]
 	a.threadID()
@@ -267,11 +289,11 @@ func (a *assembly) threadID() {
 	a.add(0xb8606800, rm(0), rn(4))                   // ldr w0, [x4, x0]
 	known := a.forward(0x5400000e)                    // b.al known
 	a.land(unknown)
-	a.call(sysGettid)
+	a.constant(0, 0)
 	a.land(known)
 }
 
-// value loads an operand into x0: of one in memory that may not be there, the address.
+// value loads an operand into x0.
 func (a *assembly) value(o *arch.Operand) {
 	switch o.Kind {
 	case arch.Constant:
@@ -279,26 +301,75 @@ func (a *assembly) value(o *arch.Operand) {
 	case arch.InRegister:
 		a.load(o.Base)
 	default:
-		a.constant(1, o.Value)
-		if o.Base >= 0 {
-			a.load(o.Base)
-		} else {
-			a.constant(0, 0)
-		}
-		a.add(0x8b000000, rm(1), rn(0)) // add x0, x0, x1
-		if o.Base < 0 || o.Base == threads.SP {
-			a.add(0x39400000 | uint32(bits.TrailingZeros(uint(o.Size)))<<30) // ldr of the size x0, [x0]
-		}
+		a.address(o)
+		a.dereference(o.Size)
 	}
+}
+
+// address computes the address of an operand in x0.
+func (a *assembly) address(o *arch.Operand) {
+	a.constant(1, o.Value)
+	if o.Base >= 0 {
+		a.load(o.Base)
+	} else {
+		a.constant(0, 0)
+	}
+	a.add(0x8b000000, rm(1), rn(0)) // add x0, x0, x1
+}
+
+// dereference loads what x0 points to.
+func (a *assembly) dereference(size int) {
+	a.add(0x39400000 | uint32(bits.TrailingZeros(uint(size)))<<30) // ldr of the size x0, [x0]
+}
+
+// guardedValue loads an operand from memory that may not be there. x1 is then 0, else -1.
+func (a *assembly) guardedValue(o *arch.Operand) {
+	a.address(o)
+	a.add(0x92800001) // mov x1, #-1
+	at := len(a.code)
+	a.dereference(o.Size)
+	a.constant(1, 0)
+	a.faults[at] = len(a.code)
 }
 
 // argument writes an argument, and copies what is to be copied.
 func (a *assembly) argument(arg *arch.TracedArgument) {
-	a.value(&arg.Operand)
+	var lost []int
+	if arg.MayFault {
+		a.guardedValue(&arg.Operand)
+	} else {
+		a.value(&arg.Operand)
+	}
 	a.add(0xf9000000, arg.At/8<<10, rn(7)) // str x0, [x7, #At]
 	if arg.Copy > 0 {
-		a.copy(arg)
+		if arg.MayFault {
+			lost = append(lost, a.forward(0xb5000001)) // cbnz x1, done
+		}
+		a.copy(arg, lost)
 	}
+	if arg.CopyAt > 0 {
+		a.add(0xf9000000, arg.CopyAt/8<<10, rn(7), 1) // str x1, [x7, #CopyAt]
+	}
+}
+
+// copy copies the text that x0 points to, which need not be there: x1 becomes its length. Branches land behind it.
+func (a *assembly) copy(arg *arch.TracedArgument, branches []int) {
+	a.constant(1, 0)
+	a.constant(3, uint64(arg.CopyAt+8))
+	a.add(0x8b000000, rm(3), rn(7), 3)                 // add x3, x7, x3
+	a.add(0xf140001f, 1<<10, rn(0))                    // cmp x0, #4096: the kernel lets programs map nothing below
+	branches = append(branches, a.forward(0x54000003)) // b.lo done
+	again := len(a.code)
+	a.add(0x38606800, rm(1), rn(0), 4)                 // ldrb w4, [x0, x1]
+	a.add(0x38206800, rm(1), rn(3), 4)                 // strb w4, [x3, x1]
+	a.add(0x91000000, 1<<10, rn(1), 1)                 // add x1, x1, #1
+	branches = append(branches, a.forward(0x34000004)) // cbz w4, done
+	a.add(0xf100001f, arg.Copy<<10, rn(1))             // cmp x1, #Copy
+	a.back(again, 0x54000003)                          // b.lo again
+	for _, branch := range branches {
+		a.land(branch)
+	}
+	a.faults[again] = len(a.code)
 }
 
 // load loads into x0 what the program had in a register.
@@ -311,23 +382,4 @@ func (a *assembly) load(offset int) {
 	default:
 		a.add(0xaa0003e0, rm(r)) // mov x0, r
 	}
-}
-
-// copy has the kernel copy what x0 points to, which need not be there.
-func (a *assembly) copy(arg *arch.TracedArgument) {
-	a.add(0xd1000000, 32<<10, rn(stackPointer), stackPointer) // sub sp, sp, #32
-	a.constant(6, uint64(arg.Copy))
-	a.add(0xa9000000, 2<<15, 6<<10, rn(stackPointer)) // stp x0, x6, [sp, #16]: iovec of the source
-	a.constant(1, uint64(arg.CopyAt+8))
-	a.add(0x8b000000, rm(1), rn(7), 1)               // add x1, x7, x1
-	a.add(0xa9000000, 6<<10, rn(stackPointer), 1)    // stp x1, x6, [sp]: iovec of the event
-	a.add(0xb9400000, arch.EventThread/4<<10, rn(7)) // ldr w0, [x7, #16]
-	a.add(0x91000000, rn(stackPointer), 1)           // mov x1, sp
-	a.constant(2, 1)
-	a.add(0x91000000, 16<<10, rn(stackPointer), 3) // add x3, sp, #16
-	a.constant(4, 1)
-	a.constant(5, 0)
-	a.call(sysProcessVMReadv)
-	a.add(0x91000000, 32<<10, rn(stackPointer), stackPointer) // add sp, sp, #32
-	a.add(0xf9000000, arg.CopyAt/8<<10, rn(7))                // str x0, [x7, #CopyAt]
 }

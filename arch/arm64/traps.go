@@ -17,8 +17,6 @@ const (
 	sysGetpid    = 172
 	sysGettid    = 178
 
-	sysProcessVMReadv = 270
-
 	sigtrap = 5
 )
 

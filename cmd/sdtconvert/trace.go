@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/sites"
 	"sdtconvert/internal/trace"
+	"sdtconvert/internal/trace/events"
+	"sdtconvert/internal/trace/probe"
 )
 
 // The flags of trace.
@@ -196,12 +199,6 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		}
 		o.PIDs = append(o.PIDs, pid)
 	}
-	modes := 0
-	for _, given := range []bool{f.count, f.hist != "", f.linear != "", f.between != "", f.output != "", f.perfetto != ""} {
-		if given {
-			modes++
-		}
-	}
 	switch {
 	case len(o.PIDs) == 0 && len(o.Program) == 0 && len(probes) > 0:
 		return nil, usagef("missing -- before the program, or -p PID: write sdtconvert trace -- %s", strings.Join(probes, " "))
@@ -209,7 +206,7 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("neither a program nor -p PID is given")
 	case len(o.PIDs) > 0 && len(o.Program) > 0:
 		return nil, usagef("-p and a program exclude each other")
-	case modes > 1:
+	case len(f.outputs()) > 1:
 		return nil, usagef("-c, --hist, --lhist, --between, -o and --perfetto exclude each other")
 	case f.most < 0:
 		return nil, usagef("-n %d is less than 0", f.most)
@@ -224,7 +221,7 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, err
 	}
 	if f.filter != "" {
-		if o.Filter, err = trace.ParseFilter(f.filter); err != nil {
+		if o.Filter, err = events.ParseFilter(f.filter); err != nil {
 			return nil, usageError{err}
 		}
 	}
@@ -232,8 +229,8 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 }
 
 // readDeclarations reads provider files.
-func readDeclarations(paths []string) (trace.Declarations, error) {
-	all := trace.Declarations{}
+func readDeclarations(paths []string) (probe.Declarations, error) {
+	all := probe.Declarations{}
 	for _, path := range paths {
 		file, err := provider.Read(path, nil)
 		if err != nil {
@@ -243,12 +240,12 @@ func readDeclarations(paths []string) (trace.Declarations, error) {
 			return nil, fmt.Errorf("%s: declares no provider: want a file such as dtrace -h reads", path)
 		}
 		for _, p := range file.Providers {
-			for _, probe := range p.Probes {
-				var parameters []trace.Parameter
-				for _, a := range probe.Args {
-					parameters = append(parameters, trace.Parameter{Type: a.Type, Name: a.Name})
+			for _, declared := range p.Probes {
+				var parameters []probe.Parameter
+				for _, a := range declared.Args {
+					parameters = append(parameters, probe.Parameter{Type: a.Type, Name: a.Name})
 				}
-				all[p.Name+":"+strings.ReplaceAll(probe.Name, "__", "-")] = parameters
+				all[p.Name+":"+strings.ReplaceAll(declared.Name, "__", "-")] = parameters
 			}
 		}
 	}
@@ -274,35 +271,31 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 	return nil
 }
 
-// sink returns what takes the events.
-func (f *traceFlags) sink(p *program, w io.Writer) (trace.Sink, error) {
-	switch {
-	case f.count:
-		return &trace.CountSink{}, nil
-	case f.hist != "":
-		n, err := trace.ParseArgument(f.hist)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return &trace.HistogramSink{W: w, Argument: n}, nil
-	case f.linear != "":
-		n, empty, err := trace.ParseLinear(f.linear)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return &trace.HistogramSink{W: w, Argument: n, Empty: empty}, nil
-	case f.between != "":
-		from, to, err := trace.ParseBetween(f.between)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return &trace.BetweenSink{W: w, From: from, To: to}, nil
-	case f.output != "":
-		return trace.NewCTFSink(f.output)
-	case f.perfetto != "":
-		return trace.NewPerfettoSink(f.perfetto)
+// outputs are the flags that ask for something else than lines, by the names of their formats.
+func (f *traceFlags) outputs() map[string]string {
+	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between, "output": f.output, "perfetto": f.perfetto}
+	if f.count {
+		all["count"] = "true"
 	}
-	return &trace.TextSink{W: w, Colour: isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}, nil
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+// sink returns what takes the events.
+func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
+	outputs := f.outputs()
+	for _, format := range events.Formats {
+		value, ok := outputs[format.Name]
+		if !ok {
+			continue
+		}
+		sink, err := format.New(value, w)
+		if errors.Is(err, events.ErrFormat) {
+			err = usageError{err}
+		}
+		return sink, err
+	}
+	return &events.TextSink{W: w, Colour: isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}, nil
 }
 
 // descriptor returns the file of a stream, or of one of the process's own.
@@ -409,8 +402,8 @@ func probeCounts(s *trace.Statistics) (counts []*probeCount) {
 }
 
 // printCounts prints how often each probe has fired.
-func printCounts(w io.Writer, sink trace.Sink, s *trace.Statistics) {
-	filtered, isFiltered := sink.(*trace.CountSink)
+func printCounts(w io.Writer, sink events.Sink, s *trace.Statistics) {
+	filtered, isFiltered := sink.(*events.CountSink)
 	for _, c := range probeCounts(s) {
 		hits := c.hits
 		if isFiltered {

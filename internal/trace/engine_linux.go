@@ -9,48 +9,66 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/trace/arm"
+	"sdtconvert/internal/trace/events"
+	"sdtconvert/internal/trace/inject"
+	"sdtconvert/internal/trace/probe"
+	"sdtconvert/internal/trace/ptrace"
 )
 
 // tracer is the loop over what happens to processes. It runs in one thread of the system, as ptrace asks for.
 type tracer struct {
 	Options
-	collector *collector
+	session   *arm.Session
 	processes map[int]*tracee
-	owners    map[int]*tracee         // by thread
-	early     map[int]change          // first stops of threads of which no event has told yet
-	waiting   map[int]bool            // those of early that were there at the last tick
-	list      atomic.Pointer[[]*Site] // by number, from 1
-	files     map[fileVersion][]*Site
-	jumps     bool
-	traps     uint64 // hits of breakpoints
-	child     int    // the program that was started, 0 for none
-	ended     bool   // it has ended
+	owners    map[int]*tracee       // by thread
+	early     map[int]ptrace.Change // first stops of threads which no event has announced yet
+	aged      map[int]bool          // those of early that were there at the last tick
+	traps     uint64                // hits of breakpoints
+	child     int                   // the program that was started, 0 for none
+	ended     bool                  // it has ended
 	result    Statistics
 	finished  chan struct{} // closed once no more events are wanted
 }
+
+// tracee is a process that is traced.
+type tracee struct {
+	*ptrace.Process
+	*arm.Armer
+	isLent bool   // sites wait for a child of vfork to end
+	maps   string // /proc/PID/maps when modules were looked for
+}
+
+// PID returns the ID of the process.
+func (p *tracee) PID() int { return p.ID }
 
 // Run traces until the processes end, or what the options ask for has been seen.
 func Run(o Options) (*Statistics, error) {
 	runtime.LockOSThread()
 	t := &tracer{
-		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]change{}, files: map[fileVersion][]*Site{},
-		jumps: !o.Traps, finished: make(chan struct{}),
+		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]ptrace.Change{}, finished: make(chan struct{}),
 	}
-	t.list.Store(&[]*Site{})
-	t.collector = &collector{
-		sites: t.sites, sink: o.Sink, filter: o.Filter, most: o.Most, clock: newClock(),
-		full: sync.OnceFunc(func() { close(t.finished) }),
+	life, err := inject.NewLife()
+	if err != nil {
+		return nil, err
 	}
+	t.session = &arm.Session{
+		Listing: o.Listing, Declarations: o.Declarations, Filter: o.Filter, Count: o.Count, Traps: o.Traps, Life: life, Warn: o.Warn,
+	}
+	collector := &events.Collector{
+		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Clock: events.NewClock(),
+		Full: sync.OnceFunc(func() { close(t.finished) }),
+	}
+	t.session.Collector = collector
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGCHLD)
 	defer signal.Stop(changes)
-	if err := checkProc(); err != nil {
+	if err := ptrace.CheckProc(); err != nil {
 		return nil, err
 	}
 	if err := t.start(); err != nil {
@@ -59,7 +77,7 @@ func Run(o Options) (*Statistics, error) {
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		t.collector.run(stop)
+		collector.Run(stop)
 		close(stopped)
 	}()
 	t.loop(changes)
@@ -69,34 +87,20 @@ func Run(o Options) (*Statistics, error) {
 	for _, p := range t.processes {
 		t.release(p)
 	}
-	err := t.collector.close()
+	err = collector.Close()
 	t.waitForChild()
 	t.summarise()
 	return &t.result, err
 }
 
-func (t *tracer) sites() []*Site { return *t.list.Load() }
-
-// addSites numbers the sites of a process. It returns those for which there is room, and how many others there are.
-func (t *tracer) addSites(found []*Site) (numbered []*Site, left int) {
-	all := slices.Clip(t.sites())
-	for _, s := range found {
-		if s.file.Number == 0 && len(all) == maxSites {
-			left++
-			continue
-		}
-		if s.file.Number == 0 {
-			all = append(all, s.file)
-			s.file.Number = uint32(len(all))
-		}
-		s.Number = s.file.Number
-		numbered = append(numbered, s)
-	}
-	t.list.Store(&all)
-	return numbered, left
+// newTracee returns a process of which the tracer holds a thread.
+func (t *tracer) newTracee(pid int) *tracee {
+	p := &tracee{Process: ptrace.New(pid)}
+	p.Handle, p.Warn = t.handle, t.Warn
+	p.Trapped = func(tid int) bool { return p.HasBreakpoints() && ptrace.HasPendingTrap(tid) }
+	p.Armer = arm.New(t.session, p.Process)
+	return p
 }
-
-func (t *tracer) warn(err error) { t.Warn(err) }
 
 // start attaches to the processes, and starts the program.
 func (t *tracer) start() error {
@@ -108,43 +112,43 @@ func (t *tracer) start() error {
 	if len(t.Program) > 0 {
 		return t.startProgram()
 	}
-	if len(t.sites()) == 0 {
+	if len(t.session.Sites()) == 0 {
 		return errors.New("no probe of the process matches: sdtconvert list --pid PID shows which it has")
+	}
+	if !t.Follow && !slices.ContainsFunc(slices.Collect(maps.Values(t.processes)), func(p *tracee) bool { return p.IsArmed() }) {
+		return errors.New("no site could be armed, so there is nothing to see")
 	}
 	return nil
 }
 
 // attach arms what a process has loaded.
 func (t *tracer) attach(p *tracee) {
-	found, err := p.look()
+	found, err := p.Look()
 	if err != nil {
-		t.warn(err)
+		t.Warn(err)
 	}
 	t.attachSites(p, found)
 }
 
 // attachSites arms sites.
-func (t *tracer) attachSites(p *tracee, found []*Site) {
+func (t *tracer) attachSites(p *tracee, found []*probe.Site) {
 	begun := time.Now()
-	if !p.stop() {
+	if !p.Wants(found) || !p.Stop() {
 		return
 	}
-	if p.isLent = len(found) > 0 && p.hasBorrower(); p.isLent { // which would meet breakpoints
-		p.resume()
-		p.lookLater(found)
+	if p.isLent = len(found) > 0 && p.HasBorrower(); p.isLent { // which would meet breakpoints
+		p.Resume()
+		p.LookLater(found)
+		p.maps = ""
 		return
 	}
-	if err := p.arm(found); err != nil {
-		t.warn(fmt.Errorf("process %d: %w", p.pid, err))
+	if err := p.Arm(found); err != nil {
+		t.Warn(fmt.Errorf("process %d: %w", p.ID, err))
 	}
-	if p.isPrivate { // what the rings hold goes away with the process
-		for _, th := range p.threads {
-			if th.stopped {
-				reportExits(th.tid)
-			}
-		}
+	if p.IsPrivate() { // what the rings hold goes away with the process
+		p.ReportExits()
 	}
-	p.resume()
+	p.Resume()
 	if len(found) > 0 {
 		t.paused(begun)
 	}
@@ -158,13 +162,17 @@ func (t *tracer) paused(begun time.Time) {
 	t.result.Longest = max(t.result.Longest, d)
 }
 
-// lookEvery is how often the tracer looks for libraries that were loaded since.
-const lookEvery = 50 * time.Millisecond
+// The tracer looks for code that was mapped by other means than the dynamic linker's, and for other tracers, after lookEvery, or later if
+// that takes more than a lookShare'th of the time.
+const (
+	lookEvery = 100 * time.Millisecond
+	lookShare = 100
+)
 
 // loop handles what happens, until the end.
 func (t *tracer) loop(changes <-chan os.Signal) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
+	look := time.NewTimer(lookEvery)
+	defer look.Stop()
 	var end <-chan time.Time
 	if t.For > 0 {
 		end = time.After(t.For)
@@ -176,17 +184,20 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 		if t.handleAll() {
 			more = again
 		}
+		t.trapFaulting()
 		if len(t.processes) == 0 && (t.child == 0 || t.ended) {
 			break
 		}
 		select {
 		case <-more:
 		case <-changes:
-		case <-ticker.C:
+		case <-look.C:
+			begun := time.Now()
 			t.releaseEarly()
 			for _, p := range slices.Collect(maps.Values(t.processes)) {
-				p.lookAgain()
+				t.lookAgain(p)
 			}
+			look.Reset(max(lookEvery, lookShare*time.Since(begun)))
 		case <-end:
 			return
 		case <-t.finished:
@@ -202,6 +213,34 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 	}
 }
 
+// lookAgain looks for modules that were loaded since, and whether armed code is still the tracer's.
+func (t *tracer) lookAgain(p *tracee) {
+	if !p.HasBegun() || t.processes[p.ID] != p {
+		return
+	}
+	text := ptrace.ReadText(fmt.Sprintf("/proc/%d/maps", p.ID))
+	changed := text != p.maps && text != ""
+	if p.maps = text; p.Check() {
+		changed = true
+	}
+	if !changed {
+		return
+	}
+	if found, err := p.Look(); err == nil && len(found) > 0 {
+		t.attachSites(p, found)
+	}
+}
+
+// trapFaulting gives sites breakpoints whose trampolines have met memory that is not there.
+func (t *tracer) trapFaulting() {
+	for _, p := range t.processes {
+		if p.IsFaulting() && p.Stop() {
+			p.TrapFaulting()
+			p.Resume()
+		}
+	}
+}
+
 // spin is how long the tracer asks for the next hit of a breakpoint, before it waits to be told: that takes ten times as long.
 const spin = 100 * time.Microsecond
 
@@ -213,7 +252,7 @@ func (t *tracer) handleAll() bool {
 	begun := time.Now()
 	last := begun
 	for time.Since(begun) < turn {
-		c, ok := wait(-1, false)
+		c, ok := ptrace.Wait(-1, false)
 		switch {
 		case ok:
 			trapped := t.traps
@@ -230,106 +269,120 @@ func (t *tracer) handleAll() bool {
 	return true
 }
 
-// releaseEarly lets processes go that were stopped for the tracer two ticks ago, and whose parents have ended before they told of
-// them.
+// releaseEarly lets processes go that have stopped for the tracer two ticks ago, and whose parents have ended before they announced them.
 func (t *tracer) releaseEarly() {
 	for tid := range t.early {
-		if t.waiting[tid] {
-			detach(tid, 0)
+		if t.aged[tid] {
+			ptrace.Detach(tid, 0)
 			delete(t.early, tid)
 		}
 	}
-	t.waiting = map[int]bool{}
+	t.aged = map[int]bool{}
 	for tid := range t.early {
-		t.waiting[tid] = true
+		t.aged[tid] = true
 	}
 }
 
 // handle handles what wait has reported.
-func (t *tracer) handle(c change) {
-	p := t.owners[c.tid]
-	if !c.status.Stopped() {
+func (t *tracer) handle(c ptrace.Change) {
+	p := t.owners[c.TID]
+	if !c.Status.Stopped() {
 		t.gone(p, c)
 		return
 	}
 	if p == nil {
-		if c.tid != t.child || t.processes[c.tid] != nil {
-			t.early[c.tid] = c
+		if c.TID != t.child || t.processes[c.TID] != nil {
+			t.early[c.TID] = c
 		}
 		return
 	}
-	th := p.threads[c.tid]
-	switch c.event() {
+	th := p.Threads[c.TID]
+	switch c.Event() {
 	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
-		t.forked(p, eventMessage(c.tid), c.event())
-		resume(c.tid, 0)
+		t.forked(p, ptrace.EventMessage(c.TID), c.Event())
+		ptrace.Resume(c.TID, 0)
 	case unix.PTRACE_EVENT_EXEC:
-		t.executed(p, c.tid)
+		t.executed(p, c.TID)
 	case unix.PTRACE_EVENT_EXIT:
-		if len(p.threads) == 1 {
+		if len(p.Threads) == 1 {
 			t.release(p)
 		}
-		resume(c.tid, 0)
+		ptrace.Resume(c.TID, 0)
 	case unix.PTRACE_EVENT_STOP:
-		th.stopped, th.grouped = true, c.status.StopSignal() != unix.SIGTRAP
-		if !p.stopping {
-			t.resumeThread(th)
+		th.Stopped, th.Grouped = true, c.Status.StopSignal() != unix.SIGTRAP
+		if !p.Stopping {
+			th.Resume()
 		}
 	case 0:
-		sig := c.status.StopSignal()
-		if sig == unix.SIGTRAP && p.trap(th) {
-			return
-		}
-		resume(c.tid, sig)
+		t.signalled(p, th, c.Status.StopSignal())
 	default:
-		resume(c.tid, 0)
+		ptrace.Resume(c.TID, 0)
 	}
 }
 
-// resumeThread lets a stopped thread run on, or wait for SIGCONT.
-func (t *tracer) resumeThread(th *thread) {
-	th.stopped = false
-	if th.grouped {
-		listen(th.tid)
+// signalled handles a thread that has stopped for a signal.
+func (t *tracer) signalled(p *tracee, th *ptrace.Thread, sig unix.Signal) {
+	th.Stopped = true // so that ptrace can write, too
+	stop := arm.OtherStop
+	if sig == unix.SIGTRAP {
+		stop = p.Trap(th.ID)
+	}
+	if stop == arm.OtherStop && p.Signal(th.ID, sig) {
+		th.Stopped = false
+		ptrace.Resume(th.ID, sig)
 		return
 	}
-	resume(th.tid, 0)
+	if t.traps++; stop == arm.EntryStop || stop == arm.LoaderStop {
+		t.traps--
+		p.EndBeginning()
+	}
+	if isNews := stop == arm.EntryStop || stop == arm.LoaderStop; isNews && !p.Stopping {
+		t.attachAt(p, th)
+		return
+	}
+	th.Stopped = false
+	ptrace.Resume(th.ID, 0)
+}
+
+// attachAt arms what a process has loaded, while a thread of it stands at a breakpoint.
+func (t *tracer) attachAt(p *tracee, th *ptrace.Thread) {
+	found, err := p.Look()
+	if err != nil {
+		t.Warn(err)
+	}
+	th.Stopped = false
+	if p.Wants(found) {
+		ptrace.Interrupt(th.ID)
+	}
+	ptrace.Resume(th.ID, 0)
+	t.attachSites(p, found)
 }
 
 // gone handles the end of a thread.
-func (t *tracer) gone(p *tracee, c change) {
-	delete(t.owners, c.tid)
-	delete(t.early, c.tid)
-	if c.tid == t.child && c.tid != 0 {
+func (t *tracer) gone(p *tracee, c ptrace.Change) {
+	delete(t.owners, c.TID)
+	delete(t.early, c.TID)
+	if c.TID == t.child && c.TID != 0 {
 		t.ended = true
-		t.result.ExitCode = c.status.ExitStatus()
-		if c.status.Signaled() {
-			t.result.ExitCode, t.result.Signal = 0, int(c.status.Signal())
+		t.result.ExitCode = c.Status.ExitStatus()
+		if c.Status.Signaled() {
+			t.result.ExitCode, t.result.Signal = 0, int(c.Status.Signal())
 		}
 	}
 	if p == nil {
 		return
 	}
-	delete(p.threads, c.tid)
-	if len(p.threads) == 0 && t.processes[p.pid] == p {
-		delete(t.processes, p.pid)
+	delete(p.Threads, c.TID)
+	if len(p.Threads) == 0 && t.processes[p.ID] == p {
+		delete(t.processes, p.ID)
 		t.release(p)
 	}
 }
 
 // release reads what a process has left in its rings.
 func (t *tracer) release(p *tracee) {
-	t.collector.release(slices.Collect(maps.Values(p.rings)), p.tables)
-	p.rings, p.tables = map[uint32]*collectedRing{}, nil
-	p.memory.Close()
-}
-
-// trapped records the hit of a breakpoint.
-func (t *tracer) trapped(p *tracee, th *thread, s *armedSite, data []byte) {
-	t.traps++
-	e := Event{Site: s.Site, Time: readClock(), Thread: p.ownID(th), Process: p.pid}
-	p.values(&e, data)
-	t.collector.trapped(e)
+	p.Release()
+	p.Close()
 }
 
 // detachAll puts all code back, and lets the processes run on without the tracer.
@@ -344,27 +397,21 @@ func (t *tracer) detachAll() {
 			}
 		}
 	}
-	if len(t.processes) > 0 {
-		time.Sleep(2 * time.Millisecond) // for threads in trampolines
-	}
 }
 
 // detachProcess puts the code of a process back, and lets it run on.
 func (t *tracer) detachProcess(p *tracee) {
 	begun := time.Now()
-	if !p.stop() {
+	if !p.Stop() {
 		return
 	}
-	p.disarm()
-	if p.entry != nil {
-		p.write(p.entry.at, p.entry.old)
+	if err := p.Disarm(); err != nil {
+		t.Warn(fmt.Errorf("process %d: %w", p.ID, err))
 	}
-	for _, th := range p.threads {
-		if th.stopped {
-			detach(th.tid, 0)
-		}
+	for _, tid := range p.Stopped() {
+		ptrace.Detach(tid, 0)
 	}
-	if p.machine != nil {
+	if p.Machine != nil {
 		t.paused(begun)
 	}
 }
@@ -373,39 +420,30 @@ func (t *tracer) detachProcess(p *tracee) {
 // its child of vfork, are let go when they stop.
 func (t *tracer) waitForChild() {
 	for t.child != 0 && !t.ended {
-		c, ok := wait(-1, true)
+		c, ok := ptrace.Wait(-1, true)
 		if !ok {
 			return
 		}
-		if !c.status.Stopped() {
+		if !c.Status.Stopped() {
 			t.gone(nil, c)
 			continue
 		}
 		sig := unix.Signal(0)
-		if c.event() == 0 && c.status.StopSignal() != systemCallStop {
-			sig = c.status.StopSignal()
+		if c.Event() == 0 && c.Status.StopSignal() != ptrace.SystemCallStop {
+			sig = c.Status.StopSignal()
 		}
-		detach(c.tid, sig)
+		ptrace.Detach(c.TID, sig)
 	}
 }
 
 // summarise makes the statistics.
 func (t *tracer) summarise() {
-	c := t.collector
-	get := func(counts []uint64, n uint32) uint64 {
-		if int(n) < len(counts) {
-			return counts[n]
+	c := t.session.Collector
+	for _, s := range t.session.Sites() {
+		if s.Kind == arch.Probe {
+			hits, dropped := c.Totals(s.Number)
+			t.result.Sites = append(t.result.Sites, SiteStatistics{Site: s, Hits: hits, Dropped: dropped})
 		}
-		return 0
 	}
-	for _, s := range t.sites() {
-		if s.kind != arch.Probe {
-			continue
-		}
-		dropped := get(c.dropped, s.Number)
-		t.result.Sites = append(t.result.Sites, SiteStatistics{
-			Site: s, Hits: get(c.hits, s.Number), Dropped: dropped, Breakpoint: s.traps,
-		})
-	}
-	t.result.Abandoned, t.result.Damaged = c.abandoned, c.damaged
+	t.result.Abandoned, t.result.Damaged = c.Abandoned, c.Damaged
 }

@@ -13,56 +13,77 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/trace/ptrace"
 )
 
 // attachProcess traces a process that runs.
 func (t *tracer) attachProcess(pid int) error {
-	if processOf(pid) != pid {
-		return explainSeize(pid, unix.ESRCH)
+	if t.processes[pid] != nil {
+		return nil
 	}
-	if processStatus(pid, "Seccomp") == "1" {
-		return fmt.Errorf("process %d: strict seccomp would kill it for what the tracer has it do: it cannot be traced", pid)
+	if ptrace.ProcessOf(pid) != pid {
+		return ptrace.ExplainSeize(pid, unix.ESRCH)
 	}
-	p, err := newTracee(t, pid)
-	if err != nil {
-		return explainOpen(pid, err)
-	}
+	p := t.newTracee(pid)
 	t.processes[pid] = p
-	for found := true; found; {
-		found = false
-		for _, tid := range threadIDs(pid) {
-			if p.threads[tid] != nil {
-				continue
-			}
-			if err := seize(tid); err != nil {
-				if tid == pid && !isZombie(tid) {
-					delete(t.processes, pid)
-					return explainSeize(pid, err)
-				}
-				continue // it has gone
-			}
-			p.threads[tid], t.owners[tid] = &thread{tid: tid}, p
-			found = true
+	if err := t.seizeAll(p, pid); err != nil {
+		return err
+	}
+	for _, other := range ptrace.Sharers(pid) { // processes that run in its memory, and would meet its breakpoints
+		if err := t.seizeAll(p, other); err != nil {
+			return fmt.Errorf("process %d shares its memory with process %d, which cannot be traced: %w", pid, other, err)
 		}
+	}
+	if err := p.Open(); err != nil {
+		return explainOpen(pid, err)
 	}
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		t.attach(p)
 		switch {
 		case t.processes[pid] != p || !p.isLent:
 			return nil
-		case time.Since(begun) > stopPatience:
+		case time.Since(begun) > ptrace.Patience:
 			return fmt.Errorf("process %d: a child of vfork runs in its memory: try again when that has ended", pid)
 		}
 	}
+}
+
+// seizeAll seizes the threads of a process. A thread that ends before it is seized may leave its ID to another process.
+func (t *tracer) seizeAll(p *tracee, pid int) error {
+	for found := true; found; {
+		found = false
+		for _, tid := range ptrace.ThreadIDs(pid) {
+			if p.Threads[tid] != nil {
+				continue
+			}
+			if err := ptrace.Seize(tid); err != nil {
+				if tid == pid && !ptrace.IsZombie(tid) {
+					return ptrace.ExplainSeize(pid, err)
+				}
+				continue // it has gone
+			}
+			if ptrace.ProcessOf(tid) != pid {
+				ptrace.LetGo(tid)
+				continue
+			}
+			p.Add(tid, false)
+			t.owners[tid] = p
+			found = true
+		}
+	}
+	if len(p.Threads) == 0 {
+		return ptrace.ExplainSeize(pid, unix.ESRCH)
+	}
+	return nil
 }
 
 // explainOpen explains why the memory of a process cannot be opened.
 func explainOpen(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return explainSeize(pid, unix.EPERM)
+		return ptrace.ExplainSeize(pid, unix.EPERM)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
-		return explainSeize(pid, unix.ESRCH)
+		return ptrace.ExplainSeize(pid, unix.ESRCH)
 	}
 	return err
 }
@@ -75,7 +96,7 @@ func (t *tracer) startProgram() (err error) {
 	}
 	pid, err := syscall.ForkExec(path, t.Program, &syscall.ProcAttr{Env: t.Environ, Files: t.Files, Sys: &syscall.SysProcAttr{Ptrace: true}})
 	if err != nil {
-		return explainStart(path, err)
+		return ptrace.ExplainStart(path, err)
 	}
 	defer func() {
 		if err != nil { // it has not begun
@@ -83,65 +104,45 @@ func (t *tracer) startProgram() (err error) {
 		}
 	}()
 	t.child = pid
-	if c, ok := wait(pid, true); !ok || !c.status.Stopped() {
-		return explainEnd(path, c.status)
+	if c, ok := ptrace.Wait(pid, true); !ok || !c.Status.Stopped() {
+		return ptrace.ExplainEnd(path, c.Status)
 	}
 	// What the child has asked for does not let the tracer stop threads. So it stops, and is traced in the other way.
-	if err := detach(pid, unix.SIGSTOP); err != nil {
-		return explainSeize(pid, err)
+	if err := ptrace.Detach(pid, unix.SIGSTOP); err != nil {
+		return ptrace.ExplainSeize(pid, err)
 	}
-	if err := seize(pid); err != nil {
-		return explainSeize(pid, err)
+	if err := ptrace.Seize(pid); err != nil {
+		return ptrace.ExplainSeize(pid, err)
 	}
 	for {
-		c, ok := wait(pid, true)
-		if !ok || !c.status.Stopped() {
-			return explainEnd(path, c.status)
+		c, ok := ptrace.Wait(pid, true)
+		if !ok || !c.Status.Stopped() {
+			return ptrace.ExplainEnd(path, c.Status)
 		}
-		if c.event() == unix.PTRACE_EVENT_STOP {
+		if c.Event() == unix.PTRACE_EVENT_STOP {
 			break
 		}
-		resume(pid, c.status.StopSignal())
+		ptrace.Resume(pid, c.Status.StopSignal())
 	}
-	return t.watchBeginning(pid)
-}
-
-// watchBeginning has a new program run to its first instruction.
-func (t *tracer) watchBeginning(pid int) error {
-	p, err := newTracee(t, pid)
-	if err != nil {
+	if err := t.watchBeginning(pid); err != nil {
 		return err
 	}
-	t.processes[pid], t.owners[pid] = p, p
-	p.threads[pid] = &thread{tid: pid, stopped: true}
-	process, err := image.OpenProcess(pid)
-	if err == nil {
-		defer process.Close()
-		err = p.setMachine(process)
-	}
-	if err != nil {
-		t.warn(err)
-	} else if entry, ok := p.entryPoint(); ok {
-		p.breakAt(entry)
-	}
-	if pid == t.child {
-		unix.Kill(pid, unix.SIGCONT)
-	}
-	resume(pid, 0)
-	p.threads[pid].stopped = false
-	return nil
+	unix.Kill(pid, unix.SIGCONT)
+	return ptrace.Resume(pid, 0)
 }
 
-// breakAt sets a breakpoint at the first instruction of the program.
-func (p *tracee) breakAt(entry uint64) {
-	traits := p.machine.Traits()
-	trap := traits.Breakpoints[0]
-	if entry&traits.Mode != 0 {
-		trap = traits.Breakpoints[len(traits.Breakpoints)-1] // of Thumb
+// watchBeginning has a new program, which is stopped, stop where its dynamic linker has mapped the libraries, and at its first instruction.
+func (t *tracer) watchBeginning(pid int) error {
+	p := t.newTracee(pid)
+	if err := p.Open(); err != nil {
+		return err
 	}
-	entry &^= traits.Mode
-	old := make([]byte, len(trap))
-	if p.read(entry, old) == nil && p.write(entry, trap) == nil {
-		p.entry = &armedSite{at: entry, old: old, new: trap}
+	th := p.Add(pid, true)
+	defer func() { th.Stopped = false }()
+	t.processes[pid], t.owners[pid] = p, p
+	auxv := ptrace.ReadText(image.ProcessDirectory(pid) + "/auxv")
+	if err := p.WatchBeginning([]byte(auxv)); err != nil {
+		t.Warn(fmt.Errorf("process %d: %w", pid, err))
 	}
+	return nil
 }

@@ -1,0 +1,216 @@
+package arm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+	"sdtconvert/internal/trace/events"
+	"sdtconvert/internal/trace/inject"
+	"sdtconvert/internal/trace/probe"
+)
+
+// Armer arms the sites of one process.
+type Armer struct {
+	inject.Process
+	Machine  arch.Machine // nil if it is not known yet
+	session  *Session
+	traits   *arch.Traits
+	order    binary.ByteOrder
+	word     int              // bytes
+	injector *inject.Injector // nil if sites get breakpoints alone
+	state
+}
+
+// state is what a child has as its parent has it.
+type state struct {
+	modules    map[string]bool // that were looked at
+	loader     loader
+	armed      []*armedSite
+	traps      map[uint64]*armedSite // breakpoints, by address
+	entry      *armedSite            // where the program begins, nil if it has begun
+	semaphores map[uint64]semaphore
+	places     []place                  // of trampolines, by address
+	rings      map[uint32]*events.Rings // by the size of their events
+	tables     []*events.Counters
+	counters   []uint64      // addresses of tables of counters
+	noRings    bool          // as its memory is limited
+	faulting   []*probe.Site // whose trampolines have met memory that is not there
+}
+
+// clone returns a copy that shares nothing but what does not change.
+func (s *state) clone() state {
+	c := *s
+	c.modules, c.traps, c.semaphores, c.rings = maps.Clone(s.modules), maps.Clone(s.traps), maps.Clone(s.semaphores), maps.Clone(s.rings)
+	c.armed, c.places = slices.Clone(s.armed), slices.Clone(s.places)
+	c.tables, c.counters = slices.Clone(s.tables), slices.Clone(s.counters)
+	return c
+}
+
+// armedSite is code that the tracer has changed. Site is nil where no probe is.
+type armedSite struct {
+	*probe.Site
+	at       uint64
+	old, new []byte
+	isTaken  bool // by another tracer
+}
+
+// module returns the module of the code, "" for none.
+func (s *armedSite) module() string {
+	if s.Site == nil {
+		return ""
+	}
+	return s.Site.Module
+}
+
+// semaphore is a semaphore that the tracer has raised.
+type semaphore struct {
+	entry  int // its number in the ledger, -1 for none
+	module string
+}
+
+// place is where a trampoline is, or a hop to it.
+type place struct {
+	start, end uint64
+	trampoline *arch.Trampoline
+	site       *probe.Site
+}
+
+// New returns an armer of a process that has armed nothing.
+func New(s *Session, p inject.Process) *Armer {
+	return &Armer{Process: p, session: s, state: state{
+		modules: map[string]bool{}, traps: map[uint64]*armedSite{}, semaphores: map[uint64]semaphore{}, rings: map[uint32]*events.Rings{},
+	}}
+}
+
+// Fork returns the armer of a child, which has in its memory what its parent has. Release ends it.
+func (a *Armer) Fork(child inject.Process) *Armer {
+	c := *a
+	c.Process, c.state = child, a.clone()
+	if a.injector != nil {
+		c.injector = a.injector.Fork(child)
+	}
+	a.session.Collector.Share(slices.Collect(maps.Values(c.rings)), c.tables)
+	return &c
+}
+
+// Release reads what a process has left in its rings, after its last hit.
+func (a *Armer) Release() {
+	a.session.Collector.Release(slices.Collect(maps.Values(a.rings)), a.tables)
+	a.rings, a.tables, a.counters = map[uint32]*events.Rings{}, nil, nil
+}
+
+// IsArmed reports whether a site of the process is armed.
+func (a *Armer) IsArmed() bool {
+	return slices.ContainsFunc(a.armed, func(s *armedSite) bool { return s.Site != nil }) || len(a.semaphores) > 0
+}
+
+// HasBreakpoints reports whether a thread may meet a breakpoint.
+func (a *Armer) HasBreakpoints() bool {
+	return len(a.traps) > 0 || a.injector != nil && a.injector.HasHandler()
+}
+
+// IsPrivate reports whether what the rings hold goes away with the process.
+func (a *Armer) IsPrivate() bool { return a.injector != nil && a.injector.IsPrivate }
+
+// setMachine learns the machine of the process, from its program.
+func (a *Armer) setMachine(process *image.Process) error {
+	if a.Machine != nil {
+		return nil
+	}
+	machine := process.Machine()
+	traits := machine.Traits()
+	if traits.Threads.Size == 0 {
+		return fmt.Errorf("process %d: tracing of %s programs is not supported", a.PID(), traits.Name)
+	}
+	a.setTraits(machine, process.Encoding().Order, traits.Name == runtime.GOARCH)
+	return nil
+}
+
+// setTraits sets the machine. isNative says whether the process can make calls for the tracer.
+func (a *Armer) setTraits(machine arch.Machine, order binary.ByteOrder, isNative bool) {
+	a.Machine, a.traits, a.order, a.word = machine, machine.Traits(), order, machine.Traits().WordSize()
+	if jumper, ok := machine.(arch.Jumper); ok && isNative {
+		a.injector = inject.New(a.Process, jumper, order)
+	}
+}
+
+// readCode reads code of a stopped process.
+func (a *Armer) readCode(address uint64, data []byte) error {
+	if a.injector != nil {
+		return a.injector.ReadCode(address, data)
+	}
+	return a.Read(address, data)
+}
+
+// writeCode writes code of a stopped process, now or at the end of a batch.
+func (a *Armer) writeCode(address uint64, data []byte) error {
+	if a.injector != nil {
+		return a.injector.WriteCode(address, data)
+	}
+	return a.Write(address, data)
+}
+
+// warn warns of the process.
+func (a *Armer) warn(format string, args ...any) {
+	a.session.Warn(fmt.Errorf("process %d: %w", a.PID(), fmt.Errorf(format, args...)))
+}
+
+// warnBreakpoints warns that sites get breakpoints, and why, unless the user has asked for them.
+func (a *Armer) warnBreakpoints(reason error) {
+	if !a.session.Traps {
+		a.warn("sites get breakpoints: %w", reason)
+	}
+}
+
+// withoutRings warns once that the process cannot have rings. A breakpoint needs none.
+func (a *Armer) withoutRings(reason error) error {
+	if isGone(reason) {
+		return reason
+	}
+	if !a.noRings {
+		a.noRings = true
+		a.warnBreakpoints(reason)
+	}
+	return nil
+}
+
+// ringSet returns the rings of events of a size.
+func (a *Armer) ringSet(size uint32) (*events.Rings, error) {
+	if set := a.rings[size]; set != nil {
+		return set, nil
+	}
+	r := events.NewRing(size, runtime.NumCPU())
+	address, memory, err := a.injector.Share(events.RingLength(r))
+	if err != nil {
+		return nil, err
+	}
+	r.Address = address
+	if err := a.session.Life.Add(memory, events.AliveAt(r)); err != nil {
+		return nil, errors.Join(err, memory.Close())
+	}
+	a.rings[size] = a.session.Collector.AddRings(r, memory, a.order, a.PID())
+	return a.rings[size], nil
+}
+
+// counter returns the address of a site's counters, one for each ring.
+func (a *Armer) counter(site uint32) (uint64, error) {
+	rings := events.CounterRings(runtime.NumCPU())
+	length := uint64(events.CountersPerTable) * uint64(rings) * arch.CounterStride
+	table := int(site / events.CountersPerTable)
+	for len(a.counters) <= table {
+		address, memory, err := a.injector.Share(length)
+		if err != nil {
+			return 0, err
+		}
+		counts := &events.Counters{Memory: memory, First: uint32(len(a.counters)) * events.CountersPerTable, Rings: rings}
+		a.session.Collector.AddCounters(counts)
+		a.counters, a.tables = append(a.counters, address), append(a.tables, counts)
+	}
+	return a.counters[table] + uint64(site%events.CountersPerTable)*uint64(rings)*arch.CounterStride, nil
+}

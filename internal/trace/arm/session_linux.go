@@ -1,0 +1,70 @@
+package arm
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/trace/events"
+	"sdtconvert/internal/trace/inject"
+	"sdtconvert/internal/trace/probe"
+)
+
+// Session is what all processes of a run share.
+type Session struct {
+	Listing      listing.Options // which probes
+	Declarations probe.Declarations
+	Filter       *events.Filter // nil for all events
+	Count        bool           // hits are counted, and no event is made
+	Traps        bool           // all sites get breakpoints
+	Collector    *events.Collector
+	Life         *inject.Life
+	Warn         func(error)
+
+	list  atomic.Pointer[[]*probe.Site] // by number, from 1
+	files map[fileVersion][]*probe.Site
+}
+
+// Sites returns all sites of the run, by number from 1. Any goroutine may call it.
+func (s *Session) Sites() []*probe.Site {
+	if list := s.list.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// addSites numbers the sites of a process. It returns those for which there is room, and how many others there are.
+func (s *Session) addSites(found []*probe.Site) (numbered []*probe.Site, left int) {
+	all := slices.Clip(s.Sites())
+	for _, site := range found {
+		if site.File.Number == 0 && len(all) == events.MaxSites {
+			left++
+			continue
+		}
+		if site.File.Number == 0 {
+			all = append(all, site.File)
+			site.File.Number = uint32(len(all))
+		}
+		site.Number = site.File.Number
+		numbered = append(numbered, site)
+	}
+	s.list.Store(&all)
+	return numbered, left
+}
+
+// fileSites returns the sites of a module's file. They are kept for the next process that loads it.
+func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site, error) {
+	if sites, ok := s.files[version]; ok {
+		return sites, nil
+	}
+	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations}
+	err := f.Find(m)
+	if version != (fileVersion{}) && err == nil {
+		if s.files == nil {
+			s.files = map[fileVersion][]*probe.Site{}
+		}
+		s.files[version] = f.Sites
+	}
+	return f.Sites, err
+}

@@ -1,8 +1,0 @@
-#include "textflag.h"
-
-// func readClock() uint64
-TEXT ·readClock(SB), NOSPLIT, $0-8
-	ISB	$15
-	MRS	CNTVCT_EL0, R0
-	MOVD	R0, ret+0(FP)
-	RET

@@ -1,0 +1,153 @@
+// Package events reads what trampolines and breakpoints record of hits, puts it in order and hands it to a Sink. All of it may be
+// forged by the traced program: no number or text that comes from there is believed.
+package events
+
+import (
+	"encoding/binary"
+	"io"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/trace/probe"
+)
+
+// Event is a hit of a site. It is valid until the next one.
+type Event struct {
+	*probe.Site
+	Time    uint64   // of the processor's clock
+	Thread  int32    // 0 if the event does not say it
+	Process int      // that has made the rings: the parent, if it has forked
+	Values  []uint64 // of arguments, extended
+	Texts   []Copied // of arguments that are texts
+}
+
+// Copied is a text that was copied when a probe fired.
+type Copied struct {
+	Text       string
+	Cut        bool // it goes on
+	Unreadable bool // nothing is there
+	Lost       bool // nor could the argument itself, which is in memory
+}
+
+// Sink takes events.
+type Sink interface {
+	// Event takes an event. It is called in the order of time, by one goroutine, and returns false if it wants no more.
+	Event(e *Event, c *Clock) bool
+	// Close is called after the last event.
+	Close() error
+}
+
+const wordBytes = 8
+
+// decode reads the values of an event of a site into e.
+func decode(e *Event, s *probe.Site, data []byte, order binary.ByteOrder) {
+	e.Site = s
+	e.Time, e.Thread = order.Uint64(data[arch.EventTime:]), int32(order.Uint32(data[arch.EventThread:]))
+	e.Values, e.Texts = e.Values[:0], noTexts[:len(s.Arguments)]
+	if s.Layout.HasTexts {
+		e.Texts = make([]Copied, len(s.Arguments))
+	}
+	for i := range s.Arguments {
+		a, t := &s.Arguments[i], &s.Layout.Arguments[i]
+		value := order.Uint64(data[t.At:])
+		if t.CopyAt > 0 {
+			count := int64(order.Uint64(data[t.CopyAt:]))
+			if e.Texts[i] = (Copied{Unreadable: count < 0, Lost: count < 0}); a.Format == probe.Text && count >= 0 {
+				e.Texts[i] = copiedText(data[t.CopyAt+wordBytes:][:t.Copy], count)
+			}
+		}
+		if a.Format != probe.Text && a.Size > 0 {
+			value = extend(value, a.Size, a.Signed)
+		}
+		e.Values = append(e.Values, value)
+	}
+}
+
+// noTexts are those of an event without texts. Nothing writes to them.
+var noTexts [probe.MaxArguments]Copied
+
+// Registers are the registers of a stopped thread, and the memory of its process.
+type Registers struct {
+	*arch.ThreadState
+	Data   []byte
+	Word   int // bytes
+	Order  binary.ByteOrder
+	Memory io.ReaderAt
+}
+
+// ReadValues reads the arguments of a site at which a thread has stopped.
+func (e *Event) ReadValues(r *Registers) {
+	e.Values, e.Texts = e.Values[:0], e.Texts[:0]
+	for _, a := range e.Arguments {
+		value, ok := r.operand(&a.Operand)
+		text := Copied{Unreadable: !ok, Lost: !ok}
+		if a.Format == probe.Text && ok {
+			data := make([]byte, probe.TextBytes)
+			n, _ := r.Memory.ReadAt(data, int64(value)) // up to the end of what is there
+			text = copiedText(data, int64(n))
+		}
+		if a.Size > 0 {
+			value = extend(value, a.Size, a.Signed)
+		}
+		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
+	}
+}
+
+func (r *Registers) operand(o *arch.Operand) (value uint64, ok bool) {
+	get := func(offset int) uint64 { return r.Get(r.Data, offset, r.Word, r.Order) }
+	switch o.Kind {
+	case arch.Constant:
+		return o.Value, o.Size > 0
+	case arch.InRegister:
+		return get(o.Base), true
+	}
+	address := o.Value
+	if o.Base >= 0 {
+		address += get(o.Base)
+	}
+	if o.Index >= 0 {
+		address += get(o.Index) * o.Scale
+	}
+	if r.Word == 4 {
+		address = uint64(uint32(address))
+	}
+	memory := make([]byte, o.Size)
+	if _, err := r.Memory.ReadAt(memory, int64(address)); err != nil {
+		return 0, false
+	}
+	return ReadNumber(memory, r.Order), true
+}
+
+// ReadNumber reads a number of 1, 2, 4 or 8 bytes.
+func ReadNumber(data []byte, order binary.ByteOrder) uint64 {
+	switch len(data) {
+	case 1:
+		return uint64(data[0])
+	case 2:
+		return uint64(order.Uint16(data))
+	case 4:
+		return uint64(order.Uint32(data))
+	}
+	return order.Uint64(data)
+}
+
+// copiedText returns the text of which n bytes were copied, none if it could not be read.
+func copiedText(data []byte, n int64) Copied {
+	if n <= 0 || n > int64(len(data)) {
+		return Copied{Unreadable: true}
+	}
+	for i, b := range data[:n] {
+		if b == 0 {
+			return Copied{Text: string(data[:i])}
+		}
+	}
+	return Copied{Text: string(data[:n]), Cut: true}
+}
+
+// extend returns the value of an operand of a size, of which raw holds the lowest bytes.
+func extend(raw uint64, size int, signed bool) uint64 {
+	shift := 64 - 8*uint(size)
+	if signed {
+		return uint64(int64(raw<<shift) >> shift)
+	}
+	return raw << shift >> shift
+}

@@ -1,0 +1,158 @@
+package events
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/trace/probe"
+)
+
+// event makes an event of a probe with the arguments -5, 7 and "tea".
+func event() *Event {
+	signed, unsigned := arch.Operand{Size: 4, Signed: true}, arch.Operand{Size: 8}
+	s := &probe.Site{Probe: listing.Probe{Provider: "shop", Module: "orders", Function: "main", Name: "placed"}}
+	s.Text = s.Probe.String()
+	s.Arguments = []probe.Argument{{Operand: signed}, {Operand: unsigned}, {Operand: unsigned, Format: probe.Text}}
+	minus := int64(-5)
+	return &Event{Site: s, Thread: 42, Values: []uint64{uint64(minus), 7, 0x1000}, Texts: []Copied{{}, {}, {Text: "tea"}}}
+}
+
+func TestFilters(t *testing.T) {
+	for text, want := range map[string]bool{
+		"arg0 == -5": true, "arg0 < 0": true, "arg0 > 4000000000": false, "arg1 >= 7": true, "arg1 != 7": false,
+		"arg0 < arg1": true, "arg1 > 0x6 && arg0 < 0": true, "arg1 > 7 || tid == 42": true, "!(arg1 > 7)": true, "! arg1 > 7": true,
+		`arg2 == "tea"`: true, `arg2 != "milk"`: true, `"tea" <= arg2`: true, `name == "placed" && function == "main"`: true,
+		"arg3 == 0": false, "!(arg3 == 0)": true, "arg1 < 18446744073709551615": true, "arg1>=7&&arg1<=7": true, "-1 < arg1": true,
+	} {
+		f, err := ParseFilter(text)
+		expect.OK(t, err, "%s", text)
+		expect.Equal(t, want, f.matches(event()), "%s", text)
+	}
+	for text, part := range map[string]string{
+		"": "got \"\"", "arg0": "want ==", "arg0 = 1": "want ==", "arg0 > x": "want argN", "arg12 > 1": "want argN", "(arg0 > 1": "missing )",
+		"arg0 > 1 arg1": "unexpected \"arg1\"", `arg0 > "a`: "without an end", "name > 1": "a text and a number", "arg0 > 99999999999999999999": "no number of 64 bits",
+		"arg0 > 1 &&": "want argN", "arg0 > 1 & arg1 > 2": "unexpected \"&\"",
+	} {
+		_, err := ParseFilter(text)
+		expect.Error(t, err, part, "%s", text)
+	}
+}
+
+func TestHistograms(t *testing.T) {
+	var h Histogram
+	for _, value := range []int64{0, 1, 2, 3, 4, 1 << 20, -1, -2, math.MaxInt64, math.MinInt64} {
+		h.add(value)
+	}
+	for name, n := range map[string]int{"[0, 1)": 0, "[1, 2)": 1, "[2, 4)": 2, "[1M, 2M)": 21, "(-2, -1]": -1, "(-4, -2]": -2, "[4E, 8E)": 63} {
+		expect.Equal(t, name, h.name(n))
+	}
+	expect.Equal(t, uint64(2), h.counts[2])
+	_, linear, err := parseLinear("arg0,-10,10,4")
+	expect.OK(t, err)
+	for value, name := range map[int64]string{-11: "(..., -10)", -10: "[-10, -6)", 9: "[6, 10)", 10: "[10, ...)", 0: "[-2, 2)"} {
+		expect.Equal(t, name, linear.name(linear.rangeOf(value)), "%d", value)
+	}
+	for _, text := range []string{"arg0", "arg0,1,2", "arg0,2,1,1", "arg0,0,10,0", "arg0,0,1000000,1", "x,0,1,1", "arg0,a,1,1"} {
+		_, _, err := parseLinear(text)
+		expect.Error(t, err, "", "%s", text)
+	}
+	var b strings.Builder
+	s := HistogramSink{W: &b, Argument: 1}
+	s.Event(event(), nil)
+	expect.OK(t, s.Close())
+	expect.Contains(t, b.String(), "shop:orders:main:placed arg1\n")
+	expect.Contains(t, b.String(), "[4, 8)          1 |@@@")
+}
+
+func TestLines(t *testing.T) {
+	var b bytes.Buffer
+	s := &TextSink{W: &b}
+	e := event()
+	s.Event(e, NewClock())
+	expect.Contains(t, b.String(), " 42 shop:orders:main:placed(-5, 7, \"tea\")\n")
+	e.Texts[2] = Copied{Text: "caf\xc3", Cut: true}
+	expect.Equal(t, `"caf"...`, quote(&e.Texts[2]))
+	expect.Equal(t, `"a\x1b[31m\n"`, quote(&Copied{Text: "a\x1b[31m\n"}))
+	expect.Equal(t, "(null)", formatValue(&e.Arguments[2], 0, &Copied{Unreadable: true}))
+}
+
+// fakeMemory is memory that a program has written.
+type fakeMemory []byte
+
+func (m fakeMemory) ReadAt(b []byte, at int64) (int, error)  { return copy(b, m[at:]), nil }
+func (m fakeMemory) WriteAt(b []byte, at int64) (int, error) { return copy(m[at:], b), nil }
+func (m fakeMemory) Load(at uint64) (uint64, error)          { return binary.LittleEndian.Uint64(m[at:]), nil }
+func (m fakeMemory) Store(at, value uint64) error {
+	binary.LittleEndian.PutUint64(m[at:], value)
+	return nil
+}
+func (m fakeMemory) Close() error { return nil }
+
+// Whatever a program writes into its rings, the reader neither fails nor reads without end, and events that are whole are
+// read once.
+func TestHostileRings(t *testing.T) {
+	site := &probe.Site{Number: 1, Arguments: []probe.Argument{{Operand: arch.Operand{Size: 8}, Format: probe.Text}, {Operand: arch.Operand{Size: 4, Kind: arch.InMemory, Base: 8, Index: -1}}}}
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		ring := arch.Ring{Count: 2, Slots: 8, Size: site.Layout.Size, Stride: arch.RingHeader + 8*site.Layout.Size}
+		memory := make(fakeMemory, RingLength(ring))
+		c := &Collector{Sites: func() []*probe.Site { return []*probe.Site{site} }, Clock: newClockOnce, Sink: &CountSink{}}
+		collected := &Rings{newRingReader(ring, memory, binary.LittleEndian), 1, 1}
+		for range 50 {
+			for range r.IntN(40) {
+				at := r.IntN(len(memory)/8) * 8
+				if r.IntN(2) == 0 {
+					at = r.IntN(2)*int(ring.Stride) + 8*r.IntN(3)
+				}
+				value := []uint64{r.Uint64(), uint64(r.IntN(20)), uint64(r.IntN(20))<<32 | 1, 0, ^uint64(0)}[r.IntN(5)]
+				memory.Store(uint64(at), value)
+			}
+			if n := c.drain(collected, r.IntN(2) == 0); n > 2*8 {
+				t.Fatalf("seed %d: %d events of rings with room for 16", seed, n)
+			}
+		}
+	}
+}
+
+var newClockOnce = NewClock()
+
+// Events come in order, each once, also when the ring has gone round.
+func TestRing(t *testing.T) {
+	ring := arch.Ring{Count: 1, Slots: 4, Size: 64, Stride: arch.RingHeader + 4*64}
+	memory := make(fakeMemory, RingLength(ring))
+	reader := newRingReader(ring, memory, binary.LittleEndian)
+	write := func(position uint64) {
+		at := arch.RingHeader + position%4*64
+		memory.Store(at+arch.EventTime, position*10)
+		memory.Store(at, position<<32|3)
+	}
+	var got []uint64
+	read := func(last bool) {
+		reader.read(last, func(site uint32, event []byte) {
+			expect.Equal(t, uint32(3), site)
+			got = append(got, binary.LittleEndian.Uint64(event[arch.EventTime:])/10)
+		})
+	}
+	for position := range uint64(10) {
+		memory.Store(0, position+1)
+		read(false) // not yet whole
+		write(position)
+		read(false)
+	}
+	expect.Equal(t, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
+	memory.Store(0, 12) // 10 is never finished
+	write(11)
+	read(false)
+	expect.Equal(t, 10, len(got))
+	read(true)
+	expect.Equal(t, uint64(11), got[10])
+	expect.Equal(t, uint64(1), reader.abandoned)
+}

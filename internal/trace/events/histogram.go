@@ -1,0 +1,208 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/trace/probe"
+)
+
+// Histogram counts numbers in ranges: powers of two, or of one width.
+type Histogram struct {
+	// Low, High and Width are of ranges of one width; Width is 0 for powers of two.
+	Low, High, Width int64
+	counts           map[int]uint64 // by range
+	total            uint64
+}
+
+// parseLinear reads ARG,LOW,HIGH,WIDTH.
+func parseLinear(text string) (argument int, h Histogram, err error) {
+	parts := strings.Split(text, ",")
+	if len(parts) != 4 {
+		return 0, h, fmt.Errorf("invalid histogram %q: want argN,LOW,HIGH,WIDTH", text)
+	}
+	if argument, err = parseArgument(parts[0]); err != nil {
+		return 0, h, err
+	}
+	for i, to := range []*int64{&h.Low, &h.High, &h.Width} {
+		if *to, err = strconv.ParseInt(parts[i+1], 0, 64); err != nil {
+			return 0, h, fmt.Errorf("invalid histogram %q: %q is not a number", text, parts[i+1])
+		}
+	}
+	if h.Width <= 0 || h.High <= h.Low || uint64(h.High-h.Low)/uint64(h.Width) > 1000 {
+		return 0, h, fmt.Errorf("invalid histogram %q: want LOW below HIGH, and at most 1000 ranges", text)
+	}
+	return argument, h, nil
+}
+
+// add counts a number.
+func (h *Histogram) add(value int64) {
+	if h.counts == nil {
+		h.counts = map[int]uint64{}
+	}
+	h.counts[h.rangeOf(value)]++
+	h.total++
+}
+
+// rangeOf returns the number of the range that holds a value. Of powers of two, range n begins at 2^(n-1), and the negative
+// ones mirror that.
+func (h *Histogram) rangeOf(value int64) int {
+	switch {
+	case h.Width > 0 && value < h.Low:
+		return -1
+	case h.Width > 0 && value >= h.High:
+		return int(uint64(h.High-h.Low+h.Width-1) / uint64(h.Width))
+	case h.Width > 0:
+		return int(uint64(value-h.Low) / uint64(h.Width))
+	case value < 0:
+		return -bits.Len64(-uint64(value))
+	}
+	return bits.Len64(uint64(value))
+}
+
+// name shows the bounds of a range.
+func (h *Histogram) name(n int) string {
+	power := func(n int) string {
+		if n >= 11 {
+			return fmt.Sprintf("%d%c", uint64(1)<<(n%10), " KMGTPE"[n/10])
+		}
+		return strconv.FormatUint(1<<n, 10)
+	}
+	switch last := h.rangeOf(h.High); {
+	case h.Width > 0 && n < 0:
+		return fmt.Sprintf("(..., %d)", h.Low)
+	case h.Width > 0 && n == last:
+		return fmt.Sprintf("[%d, ...)", h.High)
+	case h.Width > 0:
+		low := h.Low + int64(n)*h.Width
+		return fmt.Sprintf("[%d, %d)", low, min(low+h.Width, h.High))
+	case n == 0:
+		return "[0, 1)"
+	case n < 0:
+		return fmt.Sprintf("(-%s, -%s]", power(-n), power(-n-1))
+	}
+	return fmt.Sprintf("[%s, %s)", power(n-1), power(n))
+}
+
+// write draws the ranges from the first to the last that has anything.
+func (h *Histogram) write(w io.Writer) {
+	if h.total == 0 {
+		return
+	}
+	const bar = 50
+	most := slices.Max(slices.Collect(maps.Values(h.counts)))
+	ranges := slices.Sorted(maps.Keys(h.counts))
+	for n := ranges[0]; n <= ranges[len(ranges)-1]; n++ {
+		count := h.counts[n]
+		length := int(count * bar / most)
+		fmt.Fprintf(w, "%20s %10d |%s%s|\n", h.name(n), count, strings.Repeat("@", length), strings.Repeat(" ", bar-length))
+	}
+}
+
+// HistogramSink draws, for each probe and function, a histogram of an argument.
+type HistogramSink struct {
+	W        io.Writer
+	Argument int
+	Empty    Histogram
+
+	histograms map[string]*Histogram
+}
+
+// Event implements Sink.
+func (s *HistogramSink) Event(e *Event, c *Clock) bool {
+	if s.Argument >= len(e.Values) || e.Texts[s.Argument].Unreadable && e.Arguments[s.Argument].Format != probe.Text {
+		return true
+	}
+	if s.histograms == nil {
+		s.histograms = map[string]*Histogram{}
+	}
+	h := s.histograms[e.Text]
+	if h == nil {
+		copied := s.Empty
+		h = &copied
+		s.histograms[e.Text] = h
+	}
+	h.add(int64(e.Values[s.Argument]))
+	return true
+}
+
+// Close implements Sink.
+func (s *HistogramSink) Close() error {
+	for _, name := range slices.Sorted(maps.Keys(s.histograms)) {
+		fmt.Fprintf(s.W, "%s arg%d\n", name, s.Argument)
+		s.histograms[name].write(s.W)
+	}
+	if len(s.histograms) == 0 {
+		return fmt.Errorf("no probe with arg%d has fired", s.Argument)
+	}
+	return nil
+}
+
+// BetweenSink draws a histogram of the time, in nanoseconds, from one probe to another of the same thread.
+type BetweenSink struct {
+	W        io.Writer
+	From, To listing.Pattern
+
+	begun     map[int32]uint64
+	histogram Histogram
+}
+
+// parseBetween reads two probes, separated by a comma.
+func parseBetween(text string) (from, to listing.Pattern, err error) {
+	a, b, ok := strings.Cut(text, ",")
+	if !ok || a == "" || b == "" {
+		return from, to, fmt.Errorf("invalid pair of probes %q: want PROBE,PROBE", text)
+	}
+	from, err = listing.ParsePattern(a)
+	if err == nil {
+		to, err = listing.ParsePattern(b)
+	}
+	return from, to, err
+}
+
+// Event implements Sink.
+func (s *BetweenSink) Event(e *Event, c *Clock) bool {
+	if s.begun == nil {
+		s.begun = map[int32]uint64{}
+	}
+	if begun, ok := s.begun[e.Thread]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
+		s.histogram.add(c.since(e.Time) - c.since(begun))
+		delete(s.begun, e.Thread)
+	}
+	if s.From.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
+		s.begun[e.Thread] = e.Time
+	}
+	return true
+}
+
+// Close implements Sink.
+func (s *BetweenSink) Close() error {
+	if s.histogram.total == 0 {
+		return errors.New("no thread has reached the second probe after the first")
+	}
+	fmt.Fprintln(s.W, "nanoseconds")
+	s.histogram.write(s.W)
+	return nil
+}
+
+// CountSink counts the events of each probe and function.
+type CountSink struct{ Counts map[string]uint64 }
+
+// Event implements Sink.
+func (s *CountSink) Event(e *Event, c *Clock) bool {
+	if s.Counts == nil {
+		s.Counts = map[string]uint64{}
+	}
+	s.Counts[e.Text]++
+	return true
+}
+
+// Close implements Sink.
+func (s *CountSink) Close() error { return nil }

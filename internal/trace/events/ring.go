@@ -1,0 +1,164 @@
+package events
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/trace/probe"
+)
+
+// maxRings bounds the rings, and ringBytes the memory of all of one size of events.
+const (
+	maxRings  = 64
+	ringBytes = 16 << 20
+)
+
+// MaxSites bounds the sites of a run.
+const MaxSites = 1 << 14
+
+// NewRing lays out the rings of events of a size for a number of processors.
+func NewRing(size uint32, processors int) arch.Ring {
+	r := arch.Ring{Count: 1, Size: size, Slots: 1}
+	for r.Count < maxRings && r.Count < uint32(processors) {
+		r.Count *= 2
+	}
+	for r.Slots*2*size <= max(ringBytes/r.Count, 256<<10) {
+		r.Slots *= 2
+	}
+	r.Stride = arch.RingHeader + r.Slots*size
+	return r
+}
+
+// RingLength is the size of all rings, of the counters of dropped hits behind them, and of a page for the word that says
+// that the tracer lives.
+func RingLength(r arch.Ring) uint64 { return AliveAt(r) + pageSize }
+
+// AliveAt returns the offset of the word that says that the tracer lives. It has a page of its own.
+func AliveAt(r arch.Ring) uint64 {
+	return (uint64(r.Count)*uint64(r.Stride) + MaxSites*wordBytes + pageSize - 1) &^ (pageSize - 1)
+}
+
+var pageSize = uint64(os.Getpagesize())
+
+// DroppedAt returns the offset of a site's counter of dropped hits.
+func DroppedAt(r arch.Ring, site uint32) uint64 {
+	return uint64(r.Count)*uint64(r.Stride) + uint64(site)*wordBytes
+}
+
+// Memory is memory of a process, as the tracer reads and writes it.
+type Memory interface {
+	io.ReaderAt
+	io.WriterAt
+	Load(offset uint64) (uint64, error)
+	Store(offset uint64, value uint64) error
+	// Close gives back what the tracer has of it.
+	Close() error
+}
+
+// ringReader reads the rings of one size of events. The program may write anything to them: no number that is read from
+// there is believed.
+type ringReader struct {
+	arch.Ring
+	memory Memory
+	order  binary.ByteOrder
+	tails  []uint64 // by ring: events that were read
+	stuck  []int    // by ring: passes in which the next event was not whole
+	buffer []byte
+
+	abandoned, damaged uint64
+}
+
+func newRingReader(r arch.Ring, memory Memory, order binary.ByteOrder) *ringReader {
+	return &ringReader{Ring: r, memory: memory, order: order, tails: make([]uint64, r.Count), stuck: make([]int, r.Count), buffer: make([]byte, 64<<10)}
+}
+
+// patience is how many passes a reader waits for an event that a thread has begun and not finished: the thread may
+// be waiting for a processor, or be gone.
+const patience = 2000
+
+// read calls f with the bytes of each whole event, and the number of its site. If last is set, no thread writes any
+// more. It returns how many events it has read.
+func (r *ringReader) read(last bool, f func(site uint32, event []byte)) (count int, err error) {
+	for i := range r.Count {
+		n, err := r.readRing(i, last, f)
+		if count += n; err != nil {
+			return count, err
+		}
+	}
+	return count, nil
+}
+
+func (r *ringReader) readRing(i uint32, last bool, f func(site uint32, event []byte)) (count int, err error) {
+	start, tail := uint64(i)*uint64(r.Stride), r.tails[i]
+	head, err := r.memory.Load(start)
+	if err != nil {
+		return 0, err
+	}
+	if head-tail > uint64(r.Slots) { // what no trampoline writes
+		r.damaged++
+		r.tails[i] = head
+		return 0, r.memory.Store(start+wordBytes, head)
+	}
+	for tail < head {
+		slot := tail % uint64(r.Slots)
+		chunk := min(head-tail, uint64(r.Slots)-slot, uint64(len(r.buffer))/uint64(r.Size))
+		at := start + arch.RingHeader + slot*uint64(r.Size)
+		ready, err := r.ready(at, tail, chunk)
+		if err != nil {
+			return count, err
+		}
+		if ready == 0 {
+			if r.stuck[i]++; !last && r.stuck[i] < patience {
+				break
+			}
+			r.abandoned++
+			tail, r.stuck[i] = tail+1, 0
+			continue
+		}
+		r.stuck[i] = 0
+		data := r.buffer[:ready*uint64(r.Size)]
+		if _, err := r.memory.ReadAt(data, int64(at)); err != nil {
+			return count, err
+		}
+		for ; len(data) > 0; data = data[r.Size:] {
+			if site := r.order.Uint32(data[r.low():]); site != arch.Discarded {
+				f(site, data[:r.Size:r.Size])
+			}
+			count++
+		}
+		tail += ready
+		if err := r.memory.Store(start+wordBytes, tail); err != nil {
+			return count, err
+		}
+	}
+	r.tails[i] = tail
+	return count, r.memory.Store(start+wordBytes, tail)
+}
+
+// low returns the offset of the lower half of a word.
+func (r *ringReader) low() int {
+	if r.order == binary.ByteOrder(binary.BigEndian) {
+		return 4
+	}
+	return 0
+}
+
+// ready returns how many events from a position on are whole, up to a number.
+func (r *ringReader) ready(at, position, most uint64) (n uint64, err error) {
+	for n < most {
+		word, err := r.memory.Load(at + n*uint64(r.Size))
+		if err != nil {
+			return n, err
+		}
+		if uint32(word>>32) != uint32(position+n) || uint32(word) == 0 {
+			break
+		}
+		n++
+	}
+	return n, nil
+}
+
+// CounterRings returns how many counters a site has, one for each ring.
+func CounterRings(processors int) uint32 { return NewRing(probe.MinimumEvent, processors).Count }
