@@ -91,10 +91,10 @@ type Operand struct {
 	Scale       uint64
 }
 
-// Trapper is a Machine of several instruction sets, which have breakpoints of their own.
+// Trapper is a Machine whose tracer has other breakpoints than the first of Traits.Breakpoints.
 type Trapper interface {
 	Machine
-	// Breakpoint returns what a debugger puts over a site, nil if there is nothing for its form.
+	// Breakpoint returns what a tracer puts over a site, nil if there is nothing for its form.
 	Breakpoint(s Site) []byte
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 // saveState is where a trampoline has what the program had in registers, from an offset of the code on.
@@ -98,3 +99,6 @@ func withFlags(flags, ax uint64) uint64 {
 	}
 	return flags
 }
+
+// Breakpoint implements arch.Trapper.
+func (machine) Breakpoint(arch.Site) []byte { return x86.Breakpoint }

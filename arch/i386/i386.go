@@ -70,6 +70,9 @@ var traits = arch.Traits{
 
 func (machine) Traits() *arch.Traits { return &traits }
 
+// Breakpoint implements arch.Trapper.
+func (machine) Breakpoint(arch.Site) []byte { return x86.Breakpoint }
+
 func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
 
 // threads is the layout of user_regs_struct.

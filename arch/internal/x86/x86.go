@@ -105,3 +105,7 @@ func Unread(registers, size string) func(place string) (tracer string) {
 	base := `%` + size + `\w+`
 	return arch.UnreadUnless("gdb", `\$-?\d+|%(?:`+registers+`)|(?:-?\d+(?:[+-]\d+[+-]\d+)?)?\((?:`+base+`)?(?:,`+base+`(?:,[1248])?)?\)`)
 }
+
+// Breakpoint is int1 (icebp), which a tracer puts over a site. Debuggers and uprobes have int3: a uprobe that comes later replaces this one, so
+// that the tracer can see it. Over an int3 the kernel changes nothing, and takes its hits.
+var Breakpoint = []byte{0xf1}
