@@ -151,8 +151,8 @@ var tableHead = [...]string{"SITE", "FUNCTION", "KIND", "STATE", "PROBE", "RELOC
 type cells [len(tableHead)]string
 
 func row(site *manifest.Site) cells {
-	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(functionText(site)),
-		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
+	return cells{message.Escape(fmt.Sprintf("%s+%#x", site.Section, site.Offset)), message.Escape(functionText(site)),
+		site.Kind, site.State, message.Escape(site.Probe), message.Escape(message.OrDash(site.Relocation))}
 }
 
 // widen makes room in columns of the given widths, in runes, for these cells too.

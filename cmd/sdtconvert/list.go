@@ -296,13 +296,13 @@ func (p *listPrinter) close(err error) (bool, error) {
 		message.Warning(p.stderr, fmt.Errorf("%d not read: %s", u.Count, u.Reason))
 	}
 	if p.json && (err == nil || len(p.listings) > 0) {
-		enc := json.NewEncoder(p.w)
+		enc := json.NewEncoder(message.JSONWriter{W: p.w})
 		enc.SetIndent("", "  ")
 		p.err = errors.Join(p.err, enc.Encode(listing.Document{Version: listing.Version, Images: p.listings, Unread: p.unread}))
 	}
 	w := bufio.NewWriter(p.w)
 	for _, line := range slices.Sorted(maps.Keys(p.lines)) {
-		fmt.Fprintln(w, line)
+		message.Line(w, "%s", line)
 	}
 	p.err = errors.Join(p.err, w.Flush())
 	if p.printed == 0 && !p.failed && err == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/message"
@@ -19,7 +20,7 @@ import (
 func TestErrorsAreLines(t *testing.T) {
 	var out bytes.Buffer
 	message.Error(&out, errors.Join(errors.New("a\n::error::b"), errors.New("c\x1b[31m\r\u0085"), errors.New("ü\xff\t'\\")))
-	expect.Equal(t, "sdtconvert: a\\n::error::b\nsdtconvert: c\\x1b[31m\\r\\u0085\nsdtconvert: ü\xff\\t'\\\n", out.String())
+	expect.Equal(t, "sdtconvert: a\\n::error::b\nsdtconvert: c\\x1b[31m\\r\\u0085\nsdtconvert: ü\\xff\\t'\\\n", out.String())
 }
 
 // Names in files change no number of lines, and are not commands for a terminal.
@@ -29,7 +30,7 @@ func TestNamesStayInTheirLines(t *testing.T) {
 	if !bytes.Contains(plain, []byte(function+"\x00")) {
 		t.Fatalf("the object has no %s", function)
 	}
-	hostile := bytes.ReplaceAll(plain, []byte(function), []byte("p\n\x1b[31m\rll"))
+	hostile := bytes.ReplaceAll(plain, []byte(function), []byte("\n\x9b\x1b\u202e\u2028l"))
 	hostile = bytes.ReplaceAll(hostile, []byte(section+"\x00"), []byte(".t\nxt\x00"))
 	directory := t.TempDir()
 	write := func(name string, data []byte) string {
@@ -45,9 +46,9 @@ func TestNamesStayInTheirLines(t *testing.T) {
 		return out.String()
 	}
 	a, b := write("a.o", plain), write("b.o", hostile)
-	for _, args := range [][]string{{"inspect"}, {"convert", "-v"}, {"convert", "-n"}, {"list", "-v"}} {
+	for _, args := range [][]string{{"inspect"}, {"convert", "-v"}, {"convert", "-n"}, {"list", "-v"}, {"list", "--json"}, {"inspect", "--json"}} {
 		want, got := output(a, args...), output(b, args...)
-		if strings.Count(got, "\n") != strings.Count(want, "\n") || strings.ContainsAny(got, "\x1b\r") {
+		if strings.Count(got, "\n") != strings.Count(want, "\n") || strings.ContainsAny(got, "\x1b\r\u202e\u2028") || !utf8.ValidString(got) {
 			t.Errorf("%v prints\n%q, where other names give\n%q", args, got, want)
 		}
 	}

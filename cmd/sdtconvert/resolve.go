@@ -142,12 +142,12 @@ func (p *resolvePrinter) print(a *locate.Address) error {
 		columns[4] = a.Place.String()
 	}
 	for i, c := range columns {
-		columns[i] = message.OneLine(message.OrDash(c))
+		columns[i] = message.Escape(message.OrDash(c))
 	}
 	p.w.WriteString(strings.Join(columns, "\t"))
 	err := p.w.WriteByte('\n')
 	for _, f := range a.Inlines {
-		p.w.WriteString("\tinline\t" + message.OneLine(f.Function) + "\t" + message.OneLine(message.OrDash(f.Source)))
+		p.w.WriteString("\tinline\t" + message.Escape(f.Function) + "\t" + message.Escape(message.OrDash(f.Source)))
 		err = p.w.WriteByte('\n')
 	}
 	return err
@@ -160,7 +160,7 @@ func (p *resolvePrinter) printJSON(a *locate.Address) error {
 	}
 	p.w.WriteString(p.before)
 	p.before = documentSeparator
-	_, err = p.w.Write(data)
+	_, err = p.w.Write(message.EscapeJSON(data))
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 // ReportFormat is a form that reports are written in.
 //
 // CONTRIBUTING.md has the steps to add one. Names from files may hold anything, so it has
-// to escape what would end a line or a value (package message has OneLine). TestFormats
+// to escape what would end a line or a value (package message has Escape and EscapeJSON). TestFormats
 // holds each against hostile reports.
 type ReportFormat interface {
 	// Write writes all of a report, which is not to be modified.
@@ -67,10 +67,10 @@ func (textFormat) Write(out io.Writer, r *Report) error {
 		}
 		for _, word := range words {
 			if word != "" {
-				fmt.Fprintf(w, "%s: ", message.OneLine(word))
+				fmt.Fprintf(w, "%s: ", message.Escape(word))
 			}
 		}
-		fmt.Fprintf(w, "%s [%s]\n", message.OneLine(sentence(f)), f.Rule.Name)
+		fmt.Fprintf(w, "%s [%s]\n", message.Escape(sentence(f)), f.Rule.Name)
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()
@@ -128,7 +128,7 @@ func (jsonFormat) Write(w io.Writer, r *Report) error {
 	for _, err := range r.Errors {
 		out.Errors = append(out.Errors, err.Error())
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(message.JSONWriter{W: w})
 	enc.SetIndent("", "  ")
 	return enc.Encode(out)
 }
@@ -144,7 +144,7 @@ func (gitHubFormat) Write(out io.Writer, r *Report) error {
 		if f.Rule.Severity == Note {
 			command = "notice"
 		}
-		message := sentence(f)
+		text := sentence(f)
 		switch {
 		case f.Line != 0:
 			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.checkedOut(f.Source)), f.Line)
@@ -153,20 +153,27 @@ func (gitHubFormat) Write(out io.Writer, r *Report) error {
 		}
 		for _, word := range []string{f.Place, f.File, r.sourceLine(f)} { // logs show no properties
 			if word != "" {
-				message = word + ": " + message
+				text = word + ": " + text
 			}
 		}
-		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, properties, gitHubProperty(f.Rule.Name), gitHubData(message))
+		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, properties, gitHubProperty(f.Rule.Name), gitHubData(text))
 	}
 	for _, err := range r.Errors {
-		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(err.Error()))
+		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(strings.Join(message.Lines(err), "; ")))
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()
 }
 
-// What ends a command's line, or a property in it, is written as in URLs.
+// gitHubData and gitHubProperty write what ends a property as in URLs. GitHub decodes these escapes and writes the
+// result to its log, so control characters have to be escaped before.
+func gitHubData(text string) string { return gitHubEscapes.Replace(message.Escape(text)) }
+
+func gitHubProperty(text string) string {
+	return gitHubSeparators.Replace(gitHubData(text))
+}
+
 var (
-	gitHubData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace
-	gitHubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace
+	gitHubEscapes    = strings.NewReplacer("%", "%25")
+	gitHubSeparators = strings.NewReplacer(":", "%3A", ",", "%2C")
 )

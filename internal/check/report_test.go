@@ -2,12 +2,15 @@ package check
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/expect"
@@ -47,9 +50,9 @@ func TestGitHub(t *testing.T) {
 	if want := len(Rules) + 2; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
-	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::a b/c,d:e%25.c:1: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"
+	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::a b/c,d:e%25.c:1: dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of\\r\\nlines, or: some"
 	expect.Equal(t, want, lines[0])
-	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
+	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of\\r\\nlines, or: some", lines[1])
 	expect.Equal(t, "::error title=stub-address::no place", lines[2])
 	notes := 0
 	for _, rule := range Rules {
@@ -57,7 +60,7 @@ func TestGitHub(t *testing.T) {
 			notes++
 		}
 	}
-	expect.Equal(t, fmt.Sprintf(`::error title=sdtconvert::c.o: is%%0Aempty: 100%%25
+	expect.Equal(t, fmt.Sprintf(`::error title=sdtconvert::c.o: is\nempty: 100%%25
 0 sites of 0 probes in 2 files: 1 file could not be checked, %d errors, %d notes`, len(Rules)-notes, notes), strings.Join(lines[len(lines)-2:], "\n"))
 	for i, rule := range Rules {
 		expect.Equal(t, rule.Severity == Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
@@ -139,13 +142,23 @@ func TestPathsOfCheckouts(t *testing.T) {
 
 // A finding is one line too.
 func TestFindingsAreLines(t *testing.T) {
-	name := "x\n::error::y"
+	name := "x\n::error::y\x1b[m\x07\x9b\u009b\u202e\u2028"
 	r := &Report{Findings: []Finding{
 		{Rule: LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
 	}}
-	var out bytes.Buffer
-	expect.OK(t, (textFormat{}).Write(&out, r))
-	expect.Equal(t, 2, strings.Count(out.String(), "\n"), "lines of %s", &out)
+	r.Errors = []error{errors.Join(errors.New(name), errors.New(name))}
+	for i := range reportFormats {
+		var out bytes.Buffer
+		expect.OK(t, reportFormats[i].format.Write(&out, r))
+		if reportFormats[i].name != "json" {
+			expect.Equal(t, 2+i/2, strings.Count(out.String(), "\n"), "lines of %s", &out)
+		} else if !json.Valid(out.Bytes()) {
+			t.Errorf("no JSON: %q", &out)
+		}
+		if strings.ContainsFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }) || !utf8.Valid(out.Bytes()) {
+			t.Errorf("%s: names reach the output as they are: %q", reportFormats[i].name, &out)
+		}
+	}
 }
 
 // Whatever names are in a report, every format has as many lines as with others, and

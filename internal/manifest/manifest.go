@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"sdtconvert/internal/message"
 )
 
 // Version counts the incompatible changes of the format.
@@ -157,6 +159,6 @@ func head() string { return fmt.Sprintf("{\n  \"version\": %d,\n  \"objects\": [
 
 func (m *Writer) write(text []byte) {
 	if m.err == nil {
-		_, m.err = m.w.Write(text)
+		_, m.err = m.w.Write(message.EscapeJSON(text))
 	}
 }

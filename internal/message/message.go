@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sdtconvert/internal/paths"
 )
@@ -21,37 +18,27 @@ func Error(w io.Writer, err error) { write(w, "sdtconvert: ", err) }
 func Warning(w io.Writer, err error) { write(w, "sdtconvert: warning: ", err) }
 
 func write(w io.Writer, prefix string, err error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range several.Unwrap() {
-			write(w, prefix, err)
-		}
-		return
+	for _, line := range Lines(err) {
+		io.WriteString(w, prefix+line+"\n")
 	}
-	io.WriteString(w, prefix+OneLine(err.Error())+"\n")
+}
+
+// Lines returns the lines of an error: an error that joins several has one for each.
+func Lines(err error) []string {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{Escape(err.Error())}
+	}
+	var lines []string
+	for _, err := range several.Unwrap() {
+		lines = append(lines, Lines(err)...)
+	}
+	return lines
 }
 
 // Line prints a line of names and what is known of them.
 func Line(w io.Writer, format string, args ...any) {
-	io.WriteString(w, OneLine(fmt.Sprintf(format, args...))+"\n")
-}
-
-// OneLine writes control characters as escapes. Names may have them in hostile files,
-// and a terminal or a CI service would take what follows for a command.
-func OneLine(text string) string {
-	if strings.IndexFunc(text, unicode.IsControl) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if unicode.IsControl(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteString(text[:size])
-		}
-		text = text[size:]
-	}
-	return b.String()
+	io.WriteString(w, Escape(fmt.Sprintf(format, args...))+"\n")
 }
 
 // OrDash returns what a column shows: a dash where nothing is known.
