@@ -244,9 +244,10 @@ func (a *Armer) raise(s *probe.Site) error {
 	if _, raised := a.semaphores[address]; raised || address == 0 {
 		return nil
 	}
-	number := -1
+	number, err := -1, error(nil)
 	if a.injector != nil {
-		number = a.injector.RecordSemaphore(address)
+		number, err = a.injector.RecordSemaphore(address)
+		a.complain(err)
 	}
 	a.semaphores[address] = semaphore{number, s.Module}
 	return a.addToSemaphore(address, 1)

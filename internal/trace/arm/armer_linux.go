@@ -22,8 +22,9 @@ type Armer struct {
 	session  *Session
 	traits   *arch.Traits
 	order    binary.ByteOrder
-	word     int              // bytes
-	injector *inject.Injector // nil if sites get breakpoints alone
+	word     int                           // bytes
+	injector *inject.Injector              // nil if sites get breakpoints alone
+	findAll  func() ([]*probe.Site, error) // all sites of the process, for what a killed tracer has left
 	state
 }
 
@@ -83,15 +84,18 @@ type place struct {
 
 // New returns an armer of a process that has armed nothing.
 func New(s *Session, p inject.Process) *Armer {
-	return &Armer{Process: p, session: s, state: state{
+	a := &Armer{Process: p, session: s, state: state{
 		modules: map[string]bool{}, traps: map[uint64]*armedSite{}, semaphores: map[uint64]semaphore{}, rings: map[uint32]*events.Rings{},
 	}}
+	a.findAll = a.allSites
+	return a
 }
 
 // Fork returns the armer of a child, which has in its memory what its parent has. Release ends it.
 func (a *Armer) Fork(child inject.Process) *Armer {
 	c := *a
 	c.Process, c.state = child, a.clone()
+	c.findAll = c.allSites
 	if a.injector != nil {
 		c.injector = a.injector.Fork(child)
 	}

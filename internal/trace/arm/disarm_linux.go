@@ -116,12 +116,20 @@ func (a *Armer) undoEarlier() error {
 		return nil
 	}
 	defer func() { a.injector.LeftArmed = false }()
-	process, err := image.OpenProcess(a.PID())
+	found, err := a.findAll()
 	if err != nil {
 		return err
 	}
+	return a.undo(found)
+}
+
+// allSites finds all sites of the process, whatever is wanted.
+func (a *Armer) allSites() (found []*probe.Site, err error) {
+	process, err := image.OpenProcess(a.PID())
+	if err != nil {
+		return nil, err
+	}
 	defer process.Close()
-	var found []*probe.Site
 	for _, m := range process.Modules {
 		if m.Image == nil || m.Image.Machine() != a.Machine {
 			continue
@@ -135,7 +143,7 @@ func (a *Armer) undoEarlier() error {
 			found = append(found, s.At(m.Base, ""))
 		}
 	}
-	return a.undo(found)
+	return found, nil
 }
 
 // undo undoes what a killed tracer has done at sites.
@@ -176,7 +184,7 @@ func (a *Armer) putBack(s *probe.Site, current []byte) bool {
 		return false
 	}
 	if trap := a.breakpoint(s.Form); a.injector.LeftArmed && len(trap) > 0 && bytes.HasPrefix(current, trap) && a.injector.Outlives(s.Address) {
-		if a.Write(s.Address, s.Original[:len(trap)]) == nil {
+		if a.writeCode(s.Address, s.Original[:len(trap)]) == nil {
 			copy(current, s.Original[:len(trap)])
 			return true
 		}
@@ -190,7 +198,7 @@ func (a *Armer) putBack(s *probe.Site, current []byte) bool {
 		return false
 	}
 	length := min(int(js.Offset)+len(js.Fixed), len(s.Original))
-	if a.Write(s.Address, s.Original[:length]) != nil {
+	if a.writeCode(s.Address, s.Original[:length]) != nil {
 		return false
 	}
 	copy(current, s.Original[:length])

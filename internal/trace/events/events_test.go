@@ -3,8 +3,12 @@ package events
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/testkit/disk"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +85,52 @@ func TestLines(t *testing.T) {
 	expect.Equal(t, `"caf"...`, quote(&e.Texts[2]))
 	expect.Equal(t, `"a\x1b[31m\n"`, quote(&Copied{Text: "a\x1b[31m\n"}))
 	expect.Equal(t, "(null)", formatValue(&e.Arguments[2], 0, &Copied{Unreadable: true}))
+}
+
+// Nothing that a program names or passes reaches a terminal but as text.
+func TestHostileNames(t *testing.T) {
+	const hostile = "x\x1b]0;t\a\n\x9b31m\u202e\u2028\xff\u009b"
+	e := event()
+	s := *e.Site
+	e.Site, s.Probe = &s, listing.Probe{Provider: hostile, Module: hostile, Function: hostile, Name: hostile}
+	s.Text = message.Escape(s.Probe.String())
+	s.Arguments = slices.Clone(s.Arguments)
+	s.Arguments[1].Enumerators = map[int64]string{7: message.Escape(hostile)}
+	s.Arguments[1].Name = message.Escape(hostile)
+	e.Texts[2] = Copied{Text: hostile, Cut: true}
+	for name, value := range map[string]string{"": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*", "output": t.TempDir() + "/ctf", "perfetto": t.TempDir() + "/f"} {
+		var b bytes.Buffer
+		var sink Sink = &TextSink{W: &b}
+		for _, f := range Formats {
+			if f.Name == name {
+				sink = expect.Value(f.New(value, &b))(t)
+			}
+		}
+		for range 2 {
+			expect.Equal(t, true, sink.Event(e, newClockOnce), "%s", name)
+		}
+		expect.OK(t, sink.Close())
+		shown := b.String()
+		switch name {
+		case "output":
+			shown = string(disk.Read(t, value+"/metadata"))
+		case "perfetto":
+			shown = string(disk.Read(t, value))
+			var any struct{ TraceEvents []map[string]any }
+			expect.OK(t, json.Unmarshal([]byte(shown), &any))
+		}
+		if shown == "" {
+			t.Errorf("%s writes nothing", name)
+		}
+		for i := range len(shown) {
+			if c := shown[i]; c != '\n' && c != '\t' && (c < ' ' || c > '~') {
+				t.Fatalf("%q: byte %#x in %q", name, c, shown)
+			}
+		}
+		if strings.Contains(shown, "\n\\x9b") {
+			t.Errorf("a name has broken a line: %q", shown)
+		}
+	}
 }
 
 // fakeMemory is memory that a program has written.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/probe"
 )
 
@@ -44,7 +45,7 @@ func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
 		fmt.Fprintf(&args, `%s:%s`, jsonString(cmp.Or(a.Name, fmt.Sprintf("arg%d", i))), jsonString(shown))
 	}
 	nanoseconds := max(0, c.since(e.Time))
-	_, s.err = fmt.Fprintf(s.w, `%s{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{%s}}`, s.prefix,
+	_, s.err = fmt.Fprintf(message.JSONWriter{W: s.w}, `%s{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{%s}}`, s.prefix,
 		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process, e.Thread, args.String())
 	s.prefix = ",\n"
 	return s.err == nil

@@ -181,16 +181,17 @@ func (in *Injector) record(e entry) (int, error) {
 	return n, in.setEntry(n, e)
 }
 
-// RecordSemaphore notes in the ledger that a semaphore is raised. It returns the entry's number, -1 if the ledger has no room for it.
-func (in *Injector) RecordSemaphore(address uint64) int {
+// RecordSemaphore notes in the ledger that a semaphore is raised. It returns the entry's number, or -1 and why the next tracer will not lower
+// the semaphore if this one is killed.
+func (in *Injector) RecordSemaphore(address uint64) (int, error) {
 	if len(in.areas) == 0 {
-		return -1
+		return -1, nil
 	}
 	n, err := in.record(entry{semaphoreEntry, address, 2})
 	if err != nil {
-		return -1
+		return -1, err
 	}
-	return n
+	return n, nil
 }
 
 // Forget removes an entry of a semaphore from the ledger; -1 is none.

@@ -31,6 +31,7 @@ type trapHandler struct {
 	table   uint64            // address
 	entries map[uint64]uint64 // numbers, by the address of the breakpoint
 	set     bool              // it is the action of SIGTRAP
+	adopted bool              // a killed tracer may have set it
 }
 
 // clone returns the handler of a child.
@@ -48,7 +49,7 @@ func (in *Injector) handlerCode() uint64 { return in.areas[0].start + handlerAt 
 
 // adoptHandler reads the table that an earlier tracer has left.
 func (in *Injector) adoptHandler(table uint64) {
-	h := &trapHandler{table: table, entries: map[uint64]uint64{}}
+	h := &trapHandler{table: table, entries: map[uint64]uint64{}, adopted: true}
 	data := make([]byte, arch.TrapTableSize)
 	if in.Read(table, data) != nil {
 		return
@@ -152,7 +153,7 @@ func (in *Injector) Outlives(breakpoint uint64) bool {
 
 // RemoveHandler gives SIGTRAP back its default action. An error says that the handler stays, which does nothing without breakpoints.
 func (in *Injector) RemoveHandler() error {
-	if in.handler == nil || !in.handler.set {
+	if in.handler == nil || !in.handler.set && !in.handler.adopted {
 		return nil
 	}
 	if err := in.beginCalls(); err != nil {
@@ -162,7 +163,7 @@ func (in *Injector) RemoveHandler() error {
 	if err == nil && current == in.handlerCode()+arch.TrapHandlerEntry {
 		err = in.setTrapAction(make([]byte, actionSize))
 	}
-	in.handler.set, in.noHandler = false, false
+	in.handler.set, in.handler.adopted, in.noHandler = false, false, false
 	return errors.Join(err, in.End())
 }
 

@@ -58,11 +58,11 @@ func (s *Site) At(base uint64, module string) *Site {
 // Argument is an argument of a site.
 type Argument struct {
 	arch.Operand
-	Name   string // as a provider file has it, "" if nothing tells
+	Name   string // as a provider file has it, escaped for output, "" if nothing tells
 	Type   string // "" if nothing tells
 	Format Format
 
-	Enumerators map[int64]string // nil if it is no enumeration
+	Enumerators map[int64]string // escaped for output, nil if it is no enumeration
 }
 
 // Format says how an argument is shown.
@@ -150,7 +150,7 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	if !f.Filter.Match(&s.Probe) {
 		return nil, nil
 	}
-	s.Text, s.Place = message.OneLine(s.Probe.String()), place.String()
+	s.Text, s.Place = message.Escape(s.Probe.String()), message.Escape(place.String())
 	found, err := space.Code(from)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
@@ -85,7 +86,7 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 		}
 		s.Arguments = arguments(m, s, types, reader)
 		for i := range min(len(s.Arguments), len(s.types)) {
-			s.Arguments[i].Name = s.types[i].Name
+			s.Arguments[i].Name = message.Escape(s.types[i].Name)
 		}
 		s.Layout = NewLayout(s.Arguments, reader.threads.SP)
 	}
@@ -157,10 +158,22 @@ func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *op
 		}
 		a := Argument{Operand: operand}
 		if i < len(types) {
-			a.Type, a.Enumerators = types[i].Name, types[i].Enumerators
+			a.Type, a.Enumerators = types[i].Name, escaped(types[i].Enumerators)
 		}
 		a.Format = formatOf(a.Type, &operand, m.Image.Encoding().Word())
 		all = append(all, a)
+	}
+	return all
+}
+
+// escaped returns the names of an enumeration's values, as they are shown.
+func escaped(names map[int64]string) map[int64]string {
+	if names == nil {
+		return nil
+	}
+	all := map[int64]string{}
+	for value, name := range names {
+		all[value] = message.Escape(name)
 	}
 	return all
 }
