@@ -112,7 +112,9 @@ func (p *fakeProcess) Write(address uint64, data []byte) error {
 	return err
 }
 
-func (p *fakeProcess) Mappings() ([]image.Mapping, uint64, error) { return slices.Clone(p.maps), 0, nil }
+func (p *fakeProcess) Mappings() ([]image.Mapping, uint64, error) {
+	return slices.Clone(p.maps), 0, nil
+}
 
 func (p *fakeProcess) Stopped() (tids []int) {
 	for tid := range p.threads {

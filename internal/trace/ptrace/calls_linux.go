@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -117,9 +118,8 @@ func (c Change) Event() int { return int(c.Status>>16) & 0xff }
 // Wait returns a change of one thread, or of any with tid -1; false if there is none yet.
 func Wait(tid int, block bool) (Change, bool) {
 	if !block {
-		var status int32
-		found, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
-		return Change{int(found), unix.WaitStatus(status)}, errno == 0 && int(found) > 0
+		c, err := poll(tid)
+		return c, err == nil && c.TID > 0
 	}
 	var status unix.WaitStatus
 	for {
@@ -128,6 +128,16 @@ func Wait(tid int, block bool) (Change, bool) {
 			return Change{found, status}, err == nil && found > 0
 		}
 	}
+}
+
+// poll returns a change of one thread, or of any with tid -1. Its TID is 0 if there is none yet. It is an error if no such thread is traced.
+func poll(tid int) (Change, error) {
+	var status int32
+	found, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+	if errno != 0 {
+		return Change{}, errno
+	}
+	return Change{int(found), unix.WaitStatus(status)}, nil
 }
 
 // ThreadIDs returns the threads of a process.
@@ -225,9 +235,13 @@ func LetGo(tid int) {
 	if Interrupt(tid) != nil {
 		return
 	}
-	for {
-		c, ok := Wait(tid, true)
-		if !ok || !c.Status.Stopped() {
+	for begun := time.Now(); time.Since(begun) < Patience; {
+		c, err := poll(tid)
+		if err == nil && c.TID == 0 {
+			time.Sleep(100 * time.Microsecond)
+			continue
+		}
+		if err != nil || !c.Status.Stopped() {
 			return
 		}
 		sig := unix.Signal(0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -291,6 +292,30 @@ func Sharers(pid int) (pids []int) {
 // ErrGone says that a process has ended.
 var ErrGone = errors.New("the process has ended")
 
+// await waits for a change of a thread, and returns false if it has gone. Meanwhile it takes in what others do: the first thread of a process that
+// was killed ends only when they have.
+func (p *Process) await(tid int) (Change, bool) {
+	const spins = 1000
+	for tries := 0; ; tries++ {
+		c, err := poll(tid)
+		if err != nil || c.TID != 0 {
+			return c, err == nil
+		}
+		if tries < spins {
+			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+			continue
+		}
+		time.Sleep(50 * time.Microsecond)
+		for _, other := range slices.Collect(maps.Keys(p.Threads)) {
+			if c, ok := Wait(other, false); ok && other != tid {
+				p.Handle(c)
+			} else if ok {
+				return c, true
+			}
+		}
+	}
+}
+
 // SystemCall has a thread whose registers are set enter a system call and leave it. It returns the signal that has come
 // before, or 0.
 func (p *Process) SystemCall(tid int) (unix.Signal, error) {
@@ -298,7 +323,7 @@ func (p *Process) SystemCall(tid int) (unix.Signal, error) {
 		if err := unix.PtraceSyscall(tid, 0); err != nil {
 			return 0, err
 		}
-		c, ok := Wait(tid, true)
+		c, ok := p.await(tid)
 		switch {
 		case !ok || !c.Status.Stopped():
 			p.Handle(c)
@@ -320,7 +345,7 @@ func (p *Process) StopAgain(tid int, sig unix.Signal) error {
 		if err := errors.Join(Interrupt(tid), Resume(tid, sig)); err != nil {
 			return err
 		}
-		c, ok := Wait(tid, true)
+		c, ok := p.await(tid)
 		if !ok || !c.Status.Stopped() {
 			p.Handle(c)
 			return ErrGone
