@@ -27,6 +27,8 @@ type ThreadState struct {
 	Pointer, PointerSet int
 	Before              uint64
 	IDs                 []int
+	Return              []byte // an instruction that returns from a function, of at most 4 bytes; nil where nothing needs it
+	Top                 uint64 // the end of a program's memory, of machines whose sites are armed with jumps
 	// Trap is how far behind a breakpoint a thread stops.
 	Trap uint64
 	// Registers are the offsets by the names that operands of notes have.
@@ -120,8 +122,6 @@ type Jumper interface {
 	// Leave gives a thread that is in a trampoline the registers that it had at the site, but for PC. registers are as the kernel shows
 	// them, and change in place; memory is that of the process.
 	Leave(t *Trampoline, registers []byte, memory io.ReaderAt) (Passage, error)
-	// Return returns an instruction that returns from a function, of at most 4 bytes.
-	Return() []byte
 	// SystemCall says how a stopped thread makes a system call.
 	SystemCall() *SystemCall
 	// CallStub returns code for an address that makes a system call, and then gives the thread the registers of a ThreadState at

@@ -36,9 +36,6 @@ func (a *assembly) mark(change func(s *saveState)) {
 	a.states = append(a.states, s)
 }
 
-// Return implements arch.Jumper.
-func (machine) Return() []byte { return []byte{0xc3} }
-
 // Leave implements arch.Jumper.
 func (machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (p arch.Passage, err error) {
 	get := func(offset int) uint64 { return binary.LittleEndian.Uint64(registers[offset:]) }

@@ -33,6 +33,7 @@ const (
 
 // threads is the layout of user_regs_struct.
 var threads = arch.ThreadState{
+	Return: []byte{x86.OpRet}, Top: 1 << 47,
 	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: threadRegisters(),
 	Pointer: 21 * word,          // fs_base
 	IDs:     []int{0x2d0, 0x30}, // of glibc and musl
@@ -174,7 +175,7 @@ func (machine) Jump(from, to uint64) []byte {
 }
 
 // Reach implements arch.Jumper.
-func (machine) Reach() uint64 { return 1 << 30 }
+func (machine) Reach() uint64 { return 1<<31 - 1<<22 }
 
 // FarJump implements arch.Jumper.
 func (machine) FarJump(to uint64) []byte {

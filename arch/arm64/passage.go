@@ -35,9 +35,6 @@ func (a *assembly) mark(change func(s *saveState)) {
 	a.states = append(a.states, s)
 }
 
-// Return implements arch.Jumper.
-func (Machine) Return() []byte { return []byte{0xc0, 0x03, 0x5f, 0xd6} }
-
 // Leave implements arch.Jumper.
 func (Machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (p arch.Passage, err error) {
 	get := func(register int) uint64 { return binary.LittleEndian.Uint64(registers[8*register:]) }

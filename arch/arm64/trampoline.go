@@ -14,6 +14,7 @@ import (
 
 // threads is the layout of struct user_pt_regs.
 var threads = arch.ThreadState{
+	Return: []byte{0xc0, 0x03, 0x5f, 0xd6}, Top: 1 << 47,
 	Size: 34 * 8, PC: 32 * 8, SP: stackPointer * 8, Link: 30 * 8,
 	PointerSet: 0x401, Before: beforePointer, IDs: []int{beforePointer - 0x670}, // NT_ARM_TLS; of glibc 2.36
 	Registers: arch.NumberedRegisters(arch.NumberedRegisters(map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}, "x", 31, 0, 8), "w", 31, 0, 8),

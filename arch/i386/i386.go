@@ -77,7 +77,7 @@ func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
 
 // threads is the layout of user_regs_struct.
 var threads = arch.ThreadState{
-	Size: 68, PC: 48, SP: 60, Trap: 1,
+	Return: []byte{x86.OpRet}, Size: 68, PC: 48, SP: 60, Trap: 1,
 	Registers: map[string]int{
 		"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,
 		"edi": 16, "di": 16, "ebp": 20, "bp": 20, "eax": 24, "ax": 24, "al": 24, "esp": 60, "sp": 60,

@@ -54,8 +54,14 @@ func (t *tracer) fork(p *tracee, pid int) error {
 		return err
 	}
 	child.Armer = p.Fork(child.Process)
-	child.Add(pid, false)
+	th := child.Add(pid, true)
 	t.processes[pid], t.owners[pid] = child, child
+	if !ptrace.SharePIDs(p.ID, pid) {
+		if err := child.Separate(); err != nil {
+			t.Warn(fmt.Errorf("process %d: its events show threads of its parent's PID namespace: %w", pid, err))
+		}
+	}
+	th.Stopped = false
 	ptrace.Resume(pid, 0)
 	return nil
 }

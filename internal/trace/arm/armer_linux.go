@@ -109,6 +109,29 @@ func (a *Armer) Release() {
 	a.rings, a.tables, a.counters = map[uint32]*events.Rings{}, nil, nil
 }
 
+// Separate gives a child rings of its own, while its only thread is stopped: in another PID namespace its threads have IDs that threads of its
+// parent may have. Counters stay common.
+func (a *Armer) Separate() error {
+	if a.injector == nil || len(a.rings) == 0 {
+		return nil
+	}
+	err := a.injector.Begin(0)
+	for size, inherited := range a.rings {
+		if err != nil {
+			break
+		}
+		var memory events.Memory
+		if memory, err = a.injector.ShareAnew(inherited.Address, events.RingLength(inherited.Ring)); err != nil {
+			break
+		}
+		if err = a.session.Life.Add(memory, events.AliveAt(inherited.Ring)); err == nil {
+			a.rings[size] = a.session.Collector.AddRings(inherited.Ring, memory, a.order, a.PID())
+			a.session.Collector.Release([]*events.Rings{inherited}, nil)
+		}
+	}
+	return errors.Join(err, a.injector.End())
+}
+
 // IsArmed reports whether a site of the process is armed.
 func (a *Armer) IsArmed() bool {
 	return slices.ContainsFunc(a.armed, func(s *armedSite) bool { return s.Site != nil }) || len(a.semaphores) > 0

@@ -5,7 +5,7 @@ import "bytes"
 // Check looks whether armed code is still the tracer's, while the process runs. It arms again what another tracer has put back, warns of
 // sites that another has taken, and forgets modules whose code is new. It returns true if modules are to be looked for.
 func (a *Armer) Check() (changed bool) {
-	armed, fresh := map[string]int{}, map[string]int{} // by module: code that is the tracer's, and code as before
+	armed := map[string]int{} // by module: code that is the tracer's
 	var put []*armedSite
 	for _, s := range a.armed {
 		current := make([]byte, len(s.new))
@@ -17,7 +17,6 @@ func (a *Armer) Check() (changed bool) {
 			armed[s.module()]++
 			s.isTaken = false
 		case bytes.Equal(current, s.old):
-			fresh[s.module()]++
 			put = append(put, s)
 		case !s.isTaken && s.Site != nil && a.isBreakpoint(current):
 			s.isTaken = true
@@ -25,7 +24,7 @@ func (a *Armer) Check() (changed bool) {
 		}
 	}
 	for _, s := range put {
-		if armed[s.module()] == 0 && s.Site != nil { // unloaded, and loaded again
+		if armed[s.module()] == 0 && s.Site != nil && !s.isTaken { // unloaded, and loaded again
 			a.forget(s.module())
 			changed = true
 			continue

@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -42,7 +43,7 @@ func (a *Armer) endsInReturn(s *probe.Site, current []byte) bool {
 		_, jumps := a.Machine.Branch(arch.Text{Code: current, Start: s.Address}, s.Address)
 		return !jumps
 	}
-	return len(current) > 0 && (current[0] == 0xc3 || current[0] == 0x90)
+	return bytes.HasPrefix(current, a.traits.Threads.Return) || bytes.HasPrefix(current, a.traits.Nops[0])
 }
 
 // breakpoint returns the breakpoint of a form, nil if none fits.
@@ -162,13 +163,15 @@ func (a *Armer) Trap(tid int) Stop {
 }
 
 // isBeside reports whether a thread may be where one stops that has met a breakpoint, and has not met it: behind a NOP of one byte, or before it.
-func (a *Armer) isBeside(s *armedSite) bool { return a.traits.Threads.Trap == 0 || s.old[0] == 0x90 }
+func (a *Armer) isBeside(s *armedSite) bool {
+	return a.traits.Threads.Trap == 0 || bytes.HasPrefix(s.old, a.traits.Nops[0])
+}
 
 // behind returns where a thread goes on behind a breakpoint, false if it returns from the function.
 func (a *Armer) behind(breakpoint uint64, form arch.Site, old []byte) (uint64, bool) {
 	switch {
-	case a.traits.Threads.Link == 0 && old[0] == 0x90:
-		return breakpoint + 1, true
+	case a.traits.Threads.Link == 0 && bytes.HasPrefix(old, a.traits.Nops[0]): // of one byte
+		return breakpoint + uint64(len(a.traits.Nops[0])), true
 	case form.Form == arch.Call || form.Form == arch.Nop:
 		return breakpoint + uint64(len(form.Code)), true
 	}

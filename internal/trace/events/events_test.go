@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"sdtconvert/internal/message"
-	"sdtconvert/internal/testkit/disk"
 	"slices"
 	"strings"
 	"testing"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/listing"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/trace/probe"
 )
@@ -85,6 +85,32 @@ func TestLines(t *testing.T) {
 	expect.Equal(t, `"caf"...`, quote(&e.Texts[2]))
 	expect.Equal(t, `"a\x1b[31m\n"`, quote(&Copied{Text: "a\x1b[31m\n"}))
 	expect.Equal(t, "(null)", formatValue(&e.Arguments[2], 0, &Copied{Unreadable: true}))
+}
+
+// A histogram of times forgets threads rather than grow without end, and says so; threads of two processes are two.
+func TestThreadsBetween(t *testing.T) {
+	var b bytes.Buffer
+	s := expect.Value(Formats[slices.IndexFunc(Formats, func(f Format) bool { return f.Name == "between" })].New("from,to", &b))(t)
+	from, to := event(), event()
+	first, second := *from.Site, *to.Site
+	first.Name, second.Name = "from", "to"
+	from.Site, to.Site = &first, &second
+	hit := func(e *Event, process int, thread int32, time uint64) {
+		e.Process, e.Thread, e.Time = process, thread, newClockOnce.ticks+time
+		s.Event(e, newClockOnce)
+	}
+	for i := range 3 * mostThreads {
+		hit(from, 1, int32(i+1), uint64(i))
+	}
+	expect.Equal(t, true, len(s.(*BetweenSink).begun) <= mostThreads)
+	hit(from, 1, 7, 1<<20)
+	hit(to, 2, 7, 1<<21) // of another process
+	hit(to, 1, 0, 1<<21)
+	expect.Error(t, s.Close(), "no thread")
+	hit(to, 1, 7, 1<<21)
+	expect.OK(t, s.Close())
+	expect.Contains(t, b.String(), "1 hits of threads whose ID is not known")
+	expect.Contains(t, b.String(), "          1 |@")
 }
 
 // Nothing that a program names or passes reaches a terminal but as text.

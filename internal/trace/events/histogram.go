@@ -150,9 +150,20 @@ type BetweenSink struct {
 	W        io.Writer
 	From, To listing.Pattern
 
-	begun     map[int32]uint64
+	begun     map[threadKey]uint64 // when a thread reached From
+	forgotten uint64               // threads that were forgotten, as there were too many
+	unknown   uint64               // events that do not say their thread
 	histogram Histogram
 }
+
+// threadKey is a thread of a process that has rings of its own. In two processes, threads may have one ID for themselves.
+type threadKey struct {
+	process int
+	thread  int32
+}
+
+// mostThreads bounds the threads that are between two probes.
+const mostThreads = 1 << 16
 
 // parseBetween reads two probes, separated by a comma.
 func parseBetween(text string) (from, to listing.Pattern, err error) {
@@ -170,16 +181,32 @@ func parseBetween(text string) (from, to listing.Pattern, err error) {
 // Event implements Sink.
 func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 	if s.begun == nil {
-		s.begun = map[int32]uint64{}
+		s.begun = map[threadKey]uint64{}
 	}
-	if begun, ok := s.begun[e.Thread]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
+	if e.Thread == 0 {
+		s.unknown++
+		return true
+	}
+	key := threadKey{e.Process, e.Thread}
+	if begun, ok := s.begun[key]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
 		s.histogram.add(c.since(e.Time) - c.since(begun))
-		delete(s.begun, e.Thread)
+		delete(s.begun, key)
 	}
 	if s.From.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
-		s.begun[e.Thread] = e.Time
+		if len(s.begun) == mostThreads {
+			s.forgetOldest()
+		}
+		s.begun[key] = e.Time
 	}
 	return true
+}
+
+// forgetOldest forgets the threads that have been between the probes for the longest time: most have ended there.
+func (s *BetweenSink) forgetOldest() {
+	times := slices.Sorted(maps.Values(s.begun))
+	middle := times[len(times)/2]
+	maps.DeleteFunc(s.begun, func(_ threadKey, begun uint64) bool { return begun <= middle })
+	s.forgotten += uint64(len(times) - len(s.begun))
 }
 
 // Close implements Sink.
@@ -189,6 +216,9 @@ func (s *BetweenSink) Close() error {
 	}
 	fmt.Fprintln(s.W, "nanoseconds")
 	s.histogram.write(s.W)
+	if s.forgotten+s.unknown > 0 {
+		fmt.Fprintf(s.W, "not counted: %d threads that were between the probes for too long, %d hits of threads whose ID is not known\n", s.forgotten, s.unknown)
+	}
 	return nil
 }
 

@@ -29,7 +29,11 @@ const (
 func (s *TextSink) Event(e *Event, c *Clock) bool {
 	line := c.wall(e.Time).AppendFormat(s.line[:0], "15:04:05.000000")
 	line = append(line, ' ')
-	line = strconv.AppendInt(line, int64(e.Thread), 10)
+	if e.Thread == 0 {
+		line = append(line, '?') // the C library is not known
+	} else {
+		line = strconv.AppendInt(line, int64(e.Thread), 10)
+	}
 	line = append(line, ' ')
 	line = s.coloured(line, nameColour, e.Text)
 	line = append(line, '(')

@@ -82,7 +82,7 @@ func (in *Injector) newArea(near uint64) (*Area, error) {
 	header := make([]byte, ledgerAt)
 	copy(header, areaMagic)
 	copy(header[nameAt:], memoryName)
-	copy(header[returnAt:], in.Machine.Return())
+	copy(header[returnAt:], in.State.Return)
 	in.Order.PutUint32(header[threadIDAt:], uint32(in.threadID))
 	in.Order.PutUint64(header[usedAt:], areaHeader)
 	in.areas = append(in.areas, a)
@@ -122,7 +122,7 @@ func (in *Injector) space() (*addressSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.cachedSpace = newAddressSpace(maps, uint64(os.Getpagesize()), brk)
+	in.cachedSpace = newAddressSpace(maps, uint64(os.Getpagesize()), brk, in.State.Top)
 	return in.cachedSpace, nil
 }
 
@@ -338,7 +338,7 @@ func (in *Injector) Hop(at, to uint64) bool {
 	}
 	first, last := at&^(space.page-1), (at+uint64(len(code))-1)&^(space.page-1)
 	for page := first; page <= last; page += space.page {
-		if !in.hops[page] && !space.isFree(page, page+space.page) {
+		if !in.hops[page] && !space.isFree(page, page+space.page, hopHeapRoom) {
 			return false
 		}
 	}

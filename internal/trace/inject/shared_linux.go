@@ -20,12 +20,31 @@ import (
 // Share maps memory that the process and the tracer share, and all children of the process. length is in bytes.
 func (in *Injector) Share(length uint64) (address uint64, memory events.Memory, err error) {
 	length = roundUp(length, uint64(os.Getpagesize()))
-	fixed, flags := uint64(0), uint64(unix.MAP_SHARED)
 	number := slices.IndexFunc(in.ledger, func(e entry) bool {
 		return e.kind == sharedEntry && e.length == length && !in.inUse[e.address]
 	})
 	if number >= 0 {
-		fixed, flags = in.ledger[number].address, flags|unix.MAP_FIXED
+		return in.share(in.ledger[number].address, length)
+	}
+	if address, memory, err = in.share(0, length); err != nil {
+		return 0, nil, err
+	}
+	in.mapped(image.Mapping{Start: address, End: address + length})
+	_, err = in.record(entry{sharedEntry, address, length})
+	return address, memory, err
+}
+
+// ShareAnew puts other memory in the place of memory that a process shares with its parent.
+func (in *Injector) ShareAnew(address, length uint64) (events.Memory, error) {
+	_, memory, err := in.share(address, roundUp(length, uint64(os.Getpagesize())))
+	return memory, err
+}
+
+// share maps memory at an address, or with 0 anywhere.
+func (in *Injector) share(fixed, length uint64) (address uint64, memory events.Memory, err error) {
+	flags := uint64(unix.MAP_SHARED)
+	if fixed != 0 {
+		flags |= unix.MAP_FIXED
 	}
 	const protection = unix.PROT_READ | unix.PROT_WRITE
 	if fd, mapped, ok := in.memoryFile(length); ok {
@@ -43,11 +62,7 @@ func (in *Injector) Share(length uint64) (address uint64, memory events.Memory, 
 		return 0, nil, in.explainMmap(err, length)
 	}
 	in.inUse[address] = true
-	if number < 0 {
-		in.mapped(image.Mapping{Start: address, End: address + length})
-		_, err = in.record(entry{sharedEntry, address, length})
-	}
-	return address, memory, err
+	return address, memory, nil
 }
 
 // memoryFile has the process make a memory file, and maps it into the tracer. If ok is false, there is none.

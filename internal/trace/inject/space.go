@@ -11,13 +11,14 @@ import (
 type addressSpace struct {
 	maps []image.Mapping // by address
 	page uint64
+	top  uint64 // of a program's memory
 	// brk is where the heap begins that brk(2) grows, 0 if that is not known. heapEnd is where it ends now.
 	brk, heapEnd uint64
 	stack        image.Mapping
 }
 
-func newAddressSpace(maps []image.Mapping, page, brk uint64) *addressSpace {
-	s := &addressSpace{maps: maps, page: page, brk: brk, heapEnd: brk}
+func newAddressSpace(maps []image.Mapping, page, brk, top uint64) *addressSpace {
+	s := &addressSpace{maps: maps, page: page, top: top, brk: brk, heapEnd: brk}
 	for _, m := range maps {
 		switch m.Path {
 		case "[heap]":
@@ -37,15 +38,16 @@ func (s *addressSpace) add(m image.Mapping) {
 
 const (
 	lowest    = 1 << 20 // below are null pointers with an offset
-	highest   = 1<<47 - 1<<20
-	heapRoom  = 128 << 20 // that the heap may grow
 	stackRoom = 256 << 20
+
+	// The heap may grow that far up to an area, and to a hop, whose place the bytes of a site give.
+	areaHeapRoom = 1 << 30
+	hopHeapRoom  = 128 << 20
 )
 
-// isFree reports whether nothing is mapped in a range of addresses, nor likely to be: it is not where the heap and the stack
-// grow.
-func (s *addressSpace) isFree(start, end uint64) bool {
-	if start < lowest || end > highest || end <= start {
+// isFree reports whether nothing is mapped in a range of addresses, nor likely to be: it is not where the stack grows, and the heap has room.
+func (s *addressSpace) isFree(start, end, heapRoom uint64) bool {
+	if start < lowest || end > s.top-lowest || end <= start {
 		return false
 	}
 	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].End > start })
@@ -55,7 +57,7 @@ func (s *addressSpace) isFree(start, end uint64) bool {
 	if start < s.stack.End && end > s.stack.Start-min(s.stack.Start, stackRoom) {
 		return false
 	}
-	return end <= s.brk || start >= s.heapEnd+heapRoom || s.brk == 0
+	return end <= s.brk || s.brk == 0 || start >= s.heapEnd+heapRoom
 }
 
 // near returns a free range of a size, a power of two, that is at most so far from an address: below it, else above. It begins at a multiple of
@@ -71,11 +73,11 @@ func (s *addressSpace) near(address, size, distance uint64) uint64 {
 			found = append(found, roundUp(m.End, size))
 		}
 	}
-	if heap := s.heapEnd + heapRoom; heap > heapRoom {
+	if heap := s.heapEnd + areaHeapRoom; heap > areaHeapRoom {
 		found = append(found, roundUp(heap, size))
 	}
 	usable := func(start uint64) bool {
-		return start+size-min(address, start+size) <= distance && address-min(address, start) <= distance && s.isFree(start, start+size)
+		return start+size-min(address, start+size) <= distance && address-min(address, start) <= distance && s.isFree(start, start+size, areaHeapRoom)
 	}
 	found = slices.DeleteFunc(found, func(start uint64) bool { return !usable(start) })
 	if len(found) == 0 {

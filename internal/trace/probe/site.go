@@ -116,9 +116,9 @@ func (f *Finder) Find(m *image.Module) error {
 	if err := code.Read(); err != nil {
 		return err
 	}
-	reader := &operandReader{
-		threads: &m.Image.Machine().Traits().Threads, numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
-		address: symbols(m.Object),
+	reader := &arch.OperandReader{
+		Threads: &m.Image.Machine().Traits().Threads, Numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
+		Address: symbols(m.Object),
 	}
 	var found []*foundSite
 	for i := range space.Sites {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/locate"
@@ -32,7 +33,7 @@ type foundSite struct {
 
 // describe finds the arguments of sites. Their types are recorded in the program, else declared in a provider file, else in debug
 // information with the stub.
-func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite, reader *operandReader) {
+func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite, reader *arch.OperandReader) {
 	var undeclared, aliases []string
 	stubs := func(s *foundSite) (names []string) {
 		id := cmp.Or(s.probe.ID, strings.ReplaceAll(s.Provider+"___"+s.Name, "-", "__"))
@@ -88,7 +89,7 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 		for i := range min(len(s.Arguments), len(s.types)) {
 			s.Arguments[i].Name = message.Escape(s.types[i].Name)
 		}
-		s.Layout = NewLayout(s.Arguments, reader.threads.SP)
+		s.Layout = NewLayout(s.Arguments, reader.Threads.SP)
 	}
 }
 
@@ -138,7 +139,7 @@ func aliasName(typ string) string {
 
 // arguments returns the arguments of a site. If a call's arguments were not known when it was converted, its note has all registers that may
 // hold one: they are shown only as far as types are known now.
-func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *operandReader) (all []Argument) {
+func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *arch.OperandReader) (all []Argument) {
 	machine, data := m.Image.Machine(), orderData(m.Image.Encoding().Order)
 	hasAllRegisters := s.unrecorded && s.from.Note != nil && s.from.Note.Args == notes.Operands(machine, s.Form.Form, data, notes.WordTypes(machine))
 	if hasAllRegisters && len(types) == 0 {
@@ -152,7 +153,7 @@ func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *op
 		}
 		text = notes.Operands(machine, s.Form.Form, data, argTypes)
 	}
-	for i, operand := range reader.read(text) {
+	for i, operand := range reader.Read(text) {
 		if i == MaxArguments {
 			break
 		}

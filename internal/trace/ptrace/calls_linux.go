@@ -178,11 +178,11 @@ func idInProcess(tid int) int {
 	return id
 }
 
-// sharesPIDs reports whether a process has the same IDs for threads as the tracer.
-func sharesPIDs(pid int) bool {
-	own, err1 := os.Readlink("/proc/self/ns/pid")
-	its, err2 := os.Readlink(image.ProcessDirectory(pid) + "/ns/pid")
-	return err1 == nil && err2 == nil && own == its
+// SharePIDs reports whether two processes have the same IDs for threads.
+func SharePIDs(a, b int) bool {
+	first, err1 := os.Readlink(image.ProcessDirectory(a) + "/ns/pid")
+	second, err2 := os.Readlink(image.ProcessDirectory(b) + "/ns/pid")
+	return err1 == nil && err2 == nil && first == second
 }
 
 // isBlocked reports whether a thread waits in the kernel and cannot be stopped: for a child of vfork, or a device.

@@ -57,6 +57,8 @@ func ExplainSeize(pid int, err error) error {
 	switch exists := unix.Kill(pid, 0); {
 	case tracer != "" && tracer != "0":
 		return fmt.Errorf("%s: %s traces it already: end that first", name, processName(tracer))
+	case IsZombie(pid):
+		return fmt.Errorf("%s: has ended, and waits for its parent to notice", name)
 	case errors.Is(err, unix.ESRCH) && ProcessOf(pid) == pid:
 		return fmt.Errorf("%s: is a thread of the kernel", name)
 	case errors.Is(err, unix.ESRCH) && (exists == nil || errors.Is(exists, unix.EPERM)):

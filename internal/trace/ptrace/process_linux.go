@@ -43,7 +43,7 @@ type Process struct {
 // New returns a process without threads: those that the tracer holds are added. Its memory is opened when Open is called.
 func New(pid int) *Process {
 	p := &Process{ID: pid, Threads: map[int]*Thread{}}
-	p.SharesPIDs = sharesPIDs(pid)
+	p.SharesPIDs = SharePIDs(os.Getpid(), pid)
 	return p
 }
 

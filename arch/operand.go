@@ -1,19 +1,17 @@
-package probe
+package arch
 
 import (
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-
-	"sdtconvert/arch"
 )
 
 // operandPatterns match the operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
 type operandPatterns struct{ operand, constant, symbol, paren, bracket, comma *regexp.Regexp }
 
-// patterns are made when they are asked for: other commands have no use for them.
-var patterns = sync.OnceValue(func() *operandPatterns {
+// operandSyntax are made when they are asked for: other commands have no use for them.
+var operandSyntax = sync.OnceValue(func() *operandPatterns {
 	return &operandPatterns{
 		operand:  regexp.MustCompile(`(-?\d+)f?@((?:,\s+|[^\s@])+)`),
 		constant: regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`),
@@ -28,21 +26,21 @@ var patterns = sync.OnceValue(func() *operandPatterns {
 	}
 })
 
-// operandReader reads the operands of one module's notes.
-type operandReader struct {
-	threads *arch.ThreadState
-	numeric bool // a number is a register
-	address func(symbol string) (uint64, bool)
+// OperandReader reads the operands of one file's notes.
+type OperandReader struct {
+	Threads *ThreadState
+	Numeric bool // a number is a register
+	Address func(symbol string) (uint64, bool)
 }
 
-// read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers.
-func (r *operandReader) read(text string) (operands []arch.Operand) {
-	for _, match := range patterns().operand.FindAllStringSubmatch(text, -1) {
+// Read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers.
+func (r *OperandReader) Read(text string) (operands []Operand) {
+	for _, match := range operandSyntax().operand.FindAllStringSubmatch(text, -1) {
 		size, _ := strconv.Atoi(match[1])
 		operand, ok := r.place(match[2])
 		operand.Size, operand.Signed = max(size, -size), size < 0
 		if !ok || operand.Size > 8 || operand.Size&(operand.Size-1) != 0 || strings.Contains(match[0], "f@") {
-			operand = arch.Operand{Base: -1, Index: -1}
+			operand = Operand{Base: -1, Index: -1}
 		}
 		operands = append(operands, operand)
 	}
@@ -50,35 +48,35 @@ func (r *operandReader) read(text string) (operands []arch.Operand) {
 }
 
 // place reads where an operand is.
-func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
+func (r *OperandReader) place(text string) (o Operand, ok bool) {
 	o.Base, o.Index, o.Scale = -1, -1, 1
 	if at, ok := r.register(text); ok {
-		o.Kind, o.Base = arch.InRegister, at
+		o.Kind, o.Base = InRegister, at
 		return o, true
 	}
-	if match := patterns().constant.FindStringSubmatch(text); match != nil {
+	if match := operandSyntax().constant.FindStringSubmatch(text); match != nil {
 		value, err := strconv.ParseInt(match[1], 0, 64)
 		if unsigned, err2 := strconv.ParseUint(match[1], 0, 64); err != nil && err2 == nil {
 			value, err = int64(unsigned), nil
 		}
-		o.Kind, o.Value = arch.Constant, uint64(value)
+		o.Kind, o.Value = Constant, uint64(value)
 		return o, err == nil
 	}
-	o.Kind = arch.InMemory
-	if match := patterns().symbol.FindStringSubmatch(text); match != nil {
-		address, ok := r.address(match[3])
+	o.Kind = InMemory
+	if match := operandSyntax().symbol.FindStringSubmatch(text); match != nil {
+		address, ok := r.Address(match[3])
 		o.Value, o.Address = address+parseDisplacement(match[2])+parseDisplacement(match[4]), true
 		if match[1] != "" {
-			o.Kind = arch.Constant
+			o.Kind = Constant
 		}
 		return o, ok
 	}
-	if match := patterns().paren.FindStringSubmatch(text); match != nil {
+	if match := operandSyntax().paren.FindStringSubmatch(text); match != nil {
 		return o, r.memory(&o, match)
 	}
-	match := patterns().bracket.FindStringSubmatch(text)
+	match := operandSyntax().bracket.FindStringSubmatch(text)
 	if match == nil {
-		match = patterns().comma.FindStringSubmatch(text)
+		match = operandSyntax().comma.FindStringSubmatch(text)
 	}
 	if match == nil {
 		return o, false
@@ -89,11 +87,11 @@ func (r *operandReader) place(text string) (o arch.Operand, ok bool) {
 }
 
 // memory reads a symbol or a number, and registers in parentheses.
-func (r *operandReader) memory(o *arch.Operand, match []string) (ok bool) {
+func (r *OperandReader) memory(o *Operand, match []string) (ok bool) {
 	before, symbol, behind, displacement, base, index, scale := match[1], match[2], match[3], match[4], match[5], match[6], match[7]
 	o.Value = parseDisplacement(displacement)
 	if symbol != "" {
-		address, found := r.address(symbol)
+		address, found := r.Address(symbol)
 		if !found || strings.TrimPrefix(base, "%") != "rip" || index != "" {
 			return false
 		}
@@ -117,11 +115,11 @@ func (r *operandReader) memory(o *arch.Operand, match []string) (ok bool) {
 }
 
 // register returns the offset of a register.
-func (r *operandReader) register(name string) (int, bool) {
-	if _, err := strconv.Atoi(name); err == nil && !r.numeric {
+func (r *OperandReader) register(name string) (int, bool) {
+	if _, err := strconv.Atoi(name); err == nil && !r.Numeric {
 		return -1, false
 	}
-	if at, ok := r.threads.Registers[strings.TrimPrefix(name, "%")]; ok {
+	if at, ok := r.Threads.Registers[strings.TrimPrefix(name, "%")]; ok {
 		return at, true
 	}
 	return -1, false

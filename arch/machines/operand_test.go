@@ -1,0 +1,46 @@
+package machines
+
+import (
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/amd64"
+	"sdtconvert/arch/arm64"
+	"sdtconvert/internal/testkit/expect"
+)
+
+func TestOperands(t *testing.T) {
+	symbols := func(name string) (uint64, bool) { return 0x4000, name == "table" }
+	x86 := &arch.OperandReader{Threads: &amd64.Machine.Traits().Threads, Address: symbols}
+	rax, rbp := x86.Threads.Registers["rax"], x86.Threads.Registers["rbp"]
+	none := arch.Operand{Base: -1, Index: -1}
+	memory := func(size int, signed bool, base, index int, scale, value uint64) arch.Operand {
+		return arch.Operand{Kind: arch.InMemory, Size: size, Signed: signed, Base: base, Index: index, Scale: scale, Value: value}
+	}
+	atSymbol := func(value uint64) arch.Operand {
+		return arch.Operand{Kind: arch.InMemory, Size: 4, Base: -1, Index: -1, Scale: 1, Address: true, Value: value}
+	}
+	minus := func(n int64) uint64 { return uint64(-n) }
+	for text, want := range map[string][]arch.Operand{
+		"-4@%eax 1@%al": {
+			{Kind: arch.InRegister, Size: 4, Signed: true, Base: rax, Index: -1, Scale: 1}, {Kind: arch.InRegister, Size: 1, Base: rax, Index: -1, Scale: 1},
+		},
+		"8@$-7":                 {{Kind: arch.Constant, Size: 8, Value: minus(7), Base: -1, Index: -1, Scale: 1}},
+		"8@-24(%rbp)":           {memory(8, false, rbp, -1, 1, minus(24))},
+		"-2@8(%rbp,%rax,4)":     {memory(2, true, rbp, rax, 4, 8)},
+		"4@table(%rip)":         {atSymbol(0x4000)},
+		"4@16+table-8(%rip)":    {atSymbol(0x4008)},
+		"8@$table+1":            {{Kind: arch.Constant, Size: 8, Address: true, Value: 0x4001, Base: -1, Index: -1, Scale: 1}},
+		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers["rdx"], Index: -1, Scale: 1}},
+		"8f@%xmm0 3@%eax 8@%k1": {none, none, none},
+		"":                      nil,
+	} {
+		expect.Equal(t, want, x86.Read(text), "%s", text)
+	}
+	a64 := &arch.OperandReader{Threads: &arm64.Machine{}.Traits().Threads, Address: symbols}
+	sp := a64.Threads.SP
+	expect.Equal(t, []arch.Operand{
+		{Kind: arch.InRegister, Size: 8, Base: 24, Index: -1, Scale: 1}, memory(4, true, sp, -1, 1, 16), memory(8, false, sp, -1, 1, 0),
+		{Kind: arch.Constant, Size: 4, Value: 5, Base: -1, Index: -1, Scale: 1},
+	}, a64.Read("8@x3 -4@[sp, 16] 8@[sp] 4@5"))
+}

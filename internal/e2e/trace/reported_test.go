@@ -1,0 +1,209 @@
+package trace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// Hits of a library that is loaded later are seen from the first one on, its constructor's too; and so is a program that the dynamic linker is
+// asked to start.
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	plugin := compile(t, gcc(), write(t, "plug.c", `#include <sdt.h>
+__attribute__((constructor)) static void begin(void) { DTRACE_PROBE(plug___constructor); }
+void plug(int i) { DTRACE_PROBE1(plug___call, int, i); }
+`), "-shared", "-fPIC")
+	host := compile(t, gcc(), write(t, "host.c", `#include <dlfcn.h>
+int main(int argc, char **argv) {
+	for (int times = 0; times < 3; times++) {
+		void *h = dlopen(argv[1], RTLD_NOW);
+		if (!h) return 9;
+		void (*f)(int) = (void (*)(int))dlsym(h, "plug");
+		for (int i = 0; i < 5; i++) f(i);
+		dlclose(h);
+	}
+	return 0;
+}
+`))
+	got := tools.Command{}.Result(t, converter, "trace", "-c", "--require", "plug:::call", "--", host, plugin)
+	expect.Equal(t, 0, got.Status, "%s", got.Stderr)
+	expect.Equal(t, 15, counts(got.Stdout)["call"], "%s", got.Stdout)
+	expect.Equal(t, 3, counts(got.Stdout)["constructor"], "%s", got.Stdout)
+
+	linked := compile(t, gcc(), write(t, "linked.c", `#include <sdt.h>
+void plug(int);
+int main(void) { for (int i = 0; i < 40; i++) { DTRACE_PROBE1(linked___tick, int, i); plug(i); } return 0; }
+`), plugin)
+	loader := regexp.MustCompile(`interpreter: (.*)\]`).FindStringSubmatch(tools.Output(t, "readelf", "-lW", linked))[1]
+	for _, command := range [][]string{{linked}, {loader, linked}} {
+		got := tools.Command{}.Result(t, converter, append([]string{"trace", "-c", "--"}, command...)...)
+		expect.Equal(t, 0, got.Status, "%s", got.Stderr)
+		for name, want := range map[string]int{"tick": 40, "call": 40, "constructor": 1} {
+			expect.Equal(t, want, counts(got.Stdout)[name], "%s: %s: %s%s", command, name, got.Stdout, got.Stderr)
+		}
+	}
+}
+
+// A tracer that attaches again and again takes no increment from a counter that restartable sequences protect.
+func TestRestartableSequences(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/rseq.c")
+	running := exec.Command(program)
+	out := &strings.Builder{}
+	running.Stdout = out
+	expect.OK(t, running.Start())
+	done := make(chan error)
+	go func() { done <- running.Wait() }()
+	for times := 0; ; times++ {
+		select {
+		case err := <-done:
+			if running.ProcessState.ExitCode() == 77 {
+				tools.Unavailable(t, "no restartable sequences here")
+				return
+			}
+			expect.OK(t, err, "%d times attached: %s", times, out)
+			return
+		default:
+		}
+		exec.Command(converter, "trace", "-c", "-n", "1", "--for", "1s", "-p", strconv.Itoa(running.Process.Pid)).Run()
+	}
+}
+
+// System calls that a program handles itself are its own, whether it is started or attached to.
+func TestUserDispatch(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/dispatch.c")
+	got := tools.Command{}.Result(t, program)
+	if got.Status == 77 {
+		tools.Unavailable(t, "no dispatch of system calls here")
+		return
+	}
+	expect.Equal(t, 0, got.Status, "untraced: %s", got.Stdout)
+	for _, flags := range [][]string{{}, {"--breakpoints"}} {
+		running := exec.Command(program)
+		expect.OK(t, running.Start())
+		time.Sleep(300 * time.Millisecond)
+		traced := trace(t, append(flags, "-n", "2", "-p", strconv.Itoa(running.Process.Pid))...)
+		expect.OK(t, traced.err, "%s", traced.messages)
+		expect.OK(t, running.Wait(), "%s: %s", flags, traced.messages)
+	}
+	expect.OK(t, exec.Command(converter, "trace", "--filter", "arg0 < 5", "--", program).Run())
+}
+
+// A process that runs in another's memory, and is no thread of it, goes on at breakpoints, too.
+func TestSharedMemoryOfProcesses(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "shares.c", `#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <sdt.h>
+static int f(void *x) { for (int i = 0; i < 1200; i++) { DTRACE_PROBE1(cv___tick, int, i); usleep(1000); } return 7; }
+int main(void) {
+	int s;
+	char *stack = malloc(1 << 16);
+	pid_t p = clone(f, stack + (1 << 16), CLONE_VM | SIGCHLD, 0);
+	puts("ready"); fflush(stdout);
+	waitpid(p, &s, 0);
+	return WIFEXITED(s) ? WEXITSTATUS(s) : 99;
+}
+`))
+	for _, flags := range [][]string{{}, {"--breakpoints"}} {
+		running := exec.Command(program)
+		out := expect.Value(running.StdoutPipe())(t)
+		expect.OK(t, running.Start())
+		out.Read(make([]byte, 6))
+		got := trace(t, append(flags, "-n", "50", "-p", strconv.Itoa(running.Process.Pid))...)
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, 50, len(got.lines))
+		exitedWith(t, running.Wait(), 7)
+	}
+}
+
+// A uprobe that takes over a breakpoint is seen and said; when it has gone, the site is armed again.
+func TestUprobeBeside(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	tools.NeedUprobes(t)
+	tools.Need(t, "bpftrace")
+	program := compile(t, gcc(), write(t, "beside.c", `#include <stdio.h>
+#include <unistd.h>
+#include <sdt.h>
+__attribute__((noinline)) void tick(int i) { DTRACE_PROBE1(beside___tick, int, i); }
+int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 8000; i++) { tick(i); usleep(1000); } return 0; }
+`))
+	running := exec.Command(program)
+	out := expect.Value(running.StdoutPipe())(t)
+	expect.OK(t, running.Start())
+	defer running.Process.Kill()
+	out.Read(make([]byte, 6))
+	pid := strconv.Itoa(running.Process.Pid)
+	tracer := exec.Command(converter, "trace", "--breakpoints", "-c", "-p", pid)
+	var messages strings.Builder
+	tracer.Stderr = &messages
+	expect.OK(t, tracer.Start())
+	time.Sleep(time.Second)
+	tools.Must(t, "bpftrace", "-p", pid, "-e", "usdt:"+program+":beside:tick { @ = count(); } interval:s:1 { exit(); }")
+	time.Sleep(3 * time.Second)
+	expect.OK(t, tracer.Process.Signal(os.Interrupt))
+	expect.OK(t, tracer.Wait(), "%s", &messages)
+	expect.Contains(t, messages.String(), "another tracer, such as a uprobe of bpftrace or perf")
+	expect.Contains(t, messages.String(), "it is armed again")
+}
+
+// One process may be named twice; a process of which nothing can be armed is status 1.
+func TestNothingToSee(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "see.c", `#include <unistd.h>
+#include <stdio.h>
+#include <sdt.h>
+int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 1500; i++) { DTRACE_PROBE1(see___tick, int, i); usleep(1000); } return 0; }
+`))
+	start := func() *exec.Cmd {
+		running := exec.Command(program)
+		out := expect.Value(running.StdoutPipe())(t)
+		expect.OK(t, running.Start())
+		out.Read(make([]byte, 6))
+		return running
+	}
+	running := start()
+	pid := strconv.Itoa(running.Process.Pid)
+	got := trace(t, "-n", "2", "-p", pid, "-p", pid)
+	expect.OK(t, got.err, "%s", got.messages)
+	expect.OK(t, running.Wait())
+
+	running = start()
+	pid = strconv.Itoa(running.Process.Pid)
+	expect.OK(t, running.Process.Signal(syscall.SIGSTOP)) // it dies at the byte
+	site := regexp.MustCompile(`0x([0-9a-f]+)`).FindStringSubmatch(tools.Output(t, converter, "list", "-v", "-p", pid))
+	if site == nil {
+		t.Fatal("list -v shows no address")
+	}
+	memory := expect.Value(os.OpenFile(filepath.Join("/proc", pid, "mem"), os.O_RDWR, 0))(t)
+	defer memory.Close()
+	expect.Value(memory.WriteAt([]byte{0xf4}, expect.Value(strconv.ParseInt(site[1], 16, 64))(t)))(t)
+	result := tools.Command{}.Result(t, converter, "trace", "-n", "2", "-p", pid)
+	expect.Equal(t, 1, result.Status)
+	expect.Contains(t, result.Stderr, "is left alone")
+	expect.Contains(t, result.Stderr, "no site could be armed")
+	running.Process.Kill()
+	running.Wait()
+}
