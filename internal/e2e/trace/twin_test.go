@@ -34,7 +34,7 @@ func TestHostileTwin(t *testing.T) {
 	expect.OK(t, bystander.Start())
 	defer bystander.Process.Kill()
 	modes := [][]string{{}, {"-c"}, {"-f"}, {"--breakpoints"}, {"-f", "-c"}, {"--hist", "arg0"}, {"--between", "hit,hit"}, {"--filter", `arg0 > 5 && arg1 != "x"`}}
-	for run := range tools.Cases(t, 20) {
+	for run := range tools.Cases(t, 6) {
 		args := append(append([]string{"trace"}, modes[run%len(modes)]...), "--for", []string{"100ms", "400ms", "2s"}[run%3])
 		twin := exec.Command(program, victim, strconv.Itoa(run))
 		twin.SysProcAttr = attributes

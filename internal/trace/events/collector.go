@@ -59,16 +59,22 @@ const delay = 20 * time.Millisecond
 
 // Run reads until stop is closed.
 func (c *Collector) Run(stop <-chan struct{}) {
-	for {
+	for pause := time.Millisecond; ; {
 		begun := ReadClock()
 		c.mutex.Lock()
-		count := c.pass(false)
+		count, idle := c.pass(false), len(c.rings) == 0 && len(c.pending) == 0
 		ready := c.ready(begun - uint64(float64(delay)/c.Clock.rate))
 		c.mutex.Unlock()
 		c.deliver(ready) // which waits for a reader of the output; the program does not
-		pause := time.Millisecond
-		if count > 10000 {
+		switch {
+		case count > 10000:
 			pause = 0
+		case count > 0:
+			pause = time.Millisecond
+		case idle:
+			pause = mostIdle
+		default: // a full ring lasts for milliseconds
+			pause = min(pause+pause/4+100*time.Microsecond, mostPause)
 		}
 		select {
 		case <-stop:
@@ -77,6 +83,12 @@ func (c *Collector) Run(stop <-chan struct{}) {
 		}
 	}
 }
+
+// The longest times between two looks at rings, and at whether there are any.
+const (
+	mostPause = 5 * time.Millisecond
+	mostIdle  = 20 * time.Millisecond
+)
 
 // The most events that wait to be put in order. The rings keep what comes then; of breakpoints, it is dropped.
 const (
