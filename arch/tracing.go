@@ -141,6 +141,24 @@ const (
 	TrapHandlerEntry = 16
 )
 
+// Evictor is a Jumper that can make room for the jump of a site: the instruction behind the site moves, and a jump takes its place.
+type Evictor interface {
+	Jumper
+	// Move returns what does at an address what the instruction at the head of code does at another, from. If ok is false, the
+	// instruction has to stay.
+	Move(code []byte, from, to uint64) (m Moved, ok bool)
+}
+
+// Moved is an instruction that has moved.
+type Moved struct {
+	Length int    // of the instruction
+	Code   []byte // that takes its place, and goes on behind it
+	// Done is the offset in Code from which on the instruction has been executed. Before that, at an offset that is not 0, the instruction is
+	// a Call, which has pushed the return address.
+	Done int
+	Call bool
+}
+
 // JumpSite says which bytes of a site a jump replaces. A thread may stand between the
 // instructions of a site, or behind its first one in the next instruction of the program.
 // These bytes have to stay. So the jump is chosen to have the same ones, by where it goes.

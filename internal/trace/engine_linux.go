@@ -332,13 +332,17 @@ func (t *tracer) signalled(p *tracee, th *ptrace.Thread, sig unix.Signal) {
 		ptrace.Resume(th.ID, sig)
 		return
 	}
-	if t.traps++; stop == arm.EntryStop || stop == arm.LoaderStop {
-		t.traps--
+	switch stop {
+	case arm.EntryStop:
 		p.EndBeginning()
+	case arm.ProbeStop:
+		t.traps++
 	}
 	if isNews := stop == arm.EntryStop || stop == arm.LoaderStop; isNews && !p.Stopping {
 		t.attachAt(p, th)
 		return
+	} else if isNews {
+		p.maps = "" // the next look finds it
 	}
 	th.Stopped = false
 	ptrace.Resume(th.ID, 0)

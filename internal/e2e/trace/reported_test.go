@@ -137,6 +137,33 @@ int main(void) {
 	}
 }
 
+// Once its tracer was killed, a program reads no argument for it: also one that is not there does no harm.
+func TestKilledBeforeFaults(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "late.c", `#include <stdio.h>
+#include <time.h>
+#include <sdt.h>
+int main(void) {
+	time_t end = time(0) + 3;
+	puts("ready"); fflush(stdout);
+	for (long i = 0; time(0) < end; i++) {
+		const char *text = time(0) < end - 1 ? "text" : (const char *)0x123456000;
+		DTRACE_PROBE2(late___hit, long, i, char *, text);
+	}
+	return 5;
+}
+`))
+	for range 3 {
+		running := exec.Command(program)
+		out := expect.Value(running.StdoutPipe())(t)
+		expect.OK(t, running.Start())
+		out.Read(make([]byte, 6))
+		killTracer(t, 300*time.Millisecond, "trace", "-p", strconv.Itoa(running.Process.Pid))
+		exitedWith(t, running.Wait(), 5)
+	}
+}
+
 // A uprobe that takes over a breakpoint is seen and said; when it has gone, the site is armed again.
 func TestUprobeBeside(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,10 @@ import (
 	"sdtconvert/internal/trace/ptrace"
 )
 
-// Wants reports whether there is something to arm: sites, or the dynamic linker.
+// Wants reports whether there is something to arm: sites, or the dynamic linker; or the place of threads' IDs, which was not yet there before
+// the program has begun.
 func (a *Armer) Wants(found []*probe.Site) bool {
-	return len(found) > 0 || a.loader.call != 0 && !a.loader.isDecided
+	return len(found) > 0 || a.loader.call != 0 && !a.loader.isDecided || a.hasJustBegun && a.injector != nil && a.injector.LacksThreadID()
 }
 
 // Arm arms sites, and the dynamic linker, while all threads are stopped. An error is of the whole process.
@@ -25,6 +26,7 @@ func (a *Armer) Arm(found []*probe.Site) (err error) {
 	if !a.Wants(found) {
 		return nil
 	}
+	a.hasJustBegun = false
 	near := a.loader.call
 	if len(found) > 0 {
 		near = found[0].Address

@@ -30,18 +30,19 @@ type Armer struct {
 
 // state is what a child has as its parent has it.
 type state struct {
-	modules    map[string]bool // that were looked at
-	loader     loader
-	armed      []*armedSite
-	traps      map[uint64]*armedSite // breakpoints, by address
-	entry      *armedSite            // where the program begins, nil if it has begun
-	semaphores map[uint64]semaphore
-	places     []place                  // of trampolines, by address
-	rings      map[uint32]*events.Rings // by the size of their events
-	tables     []*events.Counters
-	counters   []uint64      // addresses of tables of counters
-	noRings    bool          // as its memory is limited
-	faulting   []*probe.Site // whose trampolines have met memory that is not there
+	modules      map[string]bool // that were looked at
+	loader       loader
+	armed        []*armedSite
+	traps        map[uint64]*armedSite // breakpoints, by address
+	entry        *armedSite            // where the program begins, nil if it has begun
+	semaphores   map[uint64]semaphore
+	places       []place                  // of trampolines, by address
+	rings        map[uint32]*events.Rings // by the size of their events
+	tables       []*events.Counters
+	counters     []uint64 // addresses of tables of counters
+	hasJustBegun bool
+	noRings      bool          // as its memory is limited
+	faulting     []*probe.Site // whose trampolines have met memory that is not there
 }
 
 // clone returns a copy that shares nothing but what does not change.

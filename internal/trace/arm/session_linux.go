@@ -53,6 +53,9 @@ func (s *Session) addSites(found []*probe.Site) (numbered []*probe.Site, left in
 	return numbered, left
 }
 
+// mostFiles bounds the files whose sites are kept.
+const mostFiles = 4096
+
 // fileSites returns the sites of a module's file. They are kept for the next process that loads it.
 func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site, error) {
 	if sites, ok := s.files[version]; ok {
@@ -61,7 +64,7 @@ func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site
 	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations}
 	err := f.Find(m)
 	if version != (fileVersion{}) && err == nil {
-		if s.files == nil {
+		if len(s.files) == mostFiles || s.files == nil {
 			s.files = map[fileVersion][]*probe.Site{}
 		}
 		s.files[version] = f.Sites

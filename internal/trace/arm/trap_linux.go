@@ -85,7 +85,7 @@ func (a *Armer) WatchBeginning(auxv []byte) error {
 func (a *Armer) EndBeginning() {
 	if a.entry != nil {
 		a.complain(a.Write(a.entry.at, a.entry.old))
-		a.entry = nil
+		a.entry, a.hasJustBegun = nil, true
 	}
 }
 

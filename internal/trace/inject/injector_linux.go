@@ -102,11 +102,10 @@ func (in *Injector) Begin(near uint64) error {
 			return err
 		}
 	}
-	if err := in.beginCalls(); err != nil || !isNew {
+	if err := in.beginCalls(); err != nil {
 		return err
 	}
-	in.findThreadID()
-	if len(in.areas) > 0 {
+	if in.findThreadID(); !isNew || len(in.areas) > 0 {
 		return nil
 	}
 	if _, err := in.newArea(near); err != nil {
@@ -114,6 +113,9 @@ func (in *Injector) Begin(near uint64) error {
 	}
 	return in.placeStub() // in the area
 }
+
+// LacksThreadID reports whether trampolines do not know their thread.
+func (in *Injector) LacksThreadID() bool { return len(in.areas) > 0 && in.threadID < 0 }
 
 // HasAreas reports whether the process has code of the tracer.
 func (in *Injector) HasAreas() bool { return len(in.areas) > 0 }
