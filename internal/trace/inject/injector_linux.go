@@ -123,20 +123,21 @@ func (in *Injector) HasAreas() bool { return len(in.areas) > 0 }
 // findThreadID looks for where the C library keeps the ID of each thread: all stopped threads have to agree. A place that is not one of
 // a known library has to fit two threads.
 func (in *Injector) findThreadID() {
-	const size = 0x800
+	const size, piece = 0x800, 0x100 // the block of a first thread may begin where the memory does
 	if in.threadID >= 0 || len(in.State.IDs) == 0 {
 		return
 	}
 	var blocks [][]byte
 	var ids []uint32
+	var absent [size / piece]bool
 	for _, tid := range in.Stopped() {
 		pointer, err := in.ThreadPointer(tid, in.State, in.Word, in.Order)
 		if err != nil {
 			return
 		}
 		block := make([]byte, size)
-		if in.Read(pointer-in.State.Before, block) != nil {
-			return
+		for i := range absent {
+			absent[i] = absent[i] || in.Read(pointer-in.State.Before+uint64(i*piece), block[i*piece:][:piece]) != nil
 		}
 		blocks, ids = append(blocks, block), append(ids, uint32(in.OwnID(tid)))
 	}
@@ -147,7 +148,7 @@ func (in *Injector) findThreadID() {
 		}
 	}
 	for _, at := range candidates {
-		agrees := len(blocks) > 0
+		agrees := len(blocks) > 0 && !absent[at/piece]
 		for i, block := range blocks {
 			agrees = agrees && in.Order.Uint32(block[at:]) == ids[i]
 		}
