@@ -18,11 +18,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/regular"
 )
 
 // debugRoots are the directories that distributions install debug files to.
@@ -33,7 +36,7 @@ type DebugFile struct {
 	*elfreloc.Object
 	Path string
 
-	file *os.File
+	file *regular.File
 }
 
 // Close closes the file. What was read of the Object stays.
@@ -145,36 +148,30 @@ type fileSearch struct {
 // try opens a file if it is there and the image's. Its checksum is compared
 // unless that is nil.
 func (s *fileSearch) try(name string, checksum *uint32) *DebugFile {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil // opening a pipe would wait for ever
-	}
-	if self, err := os.Stat(s.path); err == nil && os.SameFile(self, info) {
+	file, err := regular.Open(name)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !regular.IsType(err) {
+			s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
+		}
 		return nil
 	}
-	f, err := s.open(name, checksum)
+	if self, err := os.Stat(s.path); err == nil && os.SameFile(self, file.Info) {
+		file.Close()
+		return nil
+	}
+	o, err := s.check(file, checksum)
 	if err != nil {
+		file.Close()
 		s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
 		return nil
 	}
-	return f
+	return &DebugFile{o, name, file}
 }
 
-func (s *fileSearch) open(name string, checksum *uint32) (f *DebugFile, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			file.Close()
-		}
-	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	o, err := elfreloc.Open(file, info.Size(), name)
+// check returns the object of a file if it is the image's.
+func (s *fileSearch) check(file *regular.File, checksum *uint32) (*elfreloc.Object, error) {
+	name := file.Path
+	o, err := elfreloc.Open(file, file.Info.Size(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +186,18 @@ func (s *fileSearch) open(name string, checksum *uint32) (f *DebugFile, err erro
 		return nil, fmt.Errorf("%s: build id %x, want %x", name, id, s.id)
 	}
 	if checksum != nil {
+		if err := o.CheckRead(0, o.Size()); err != nil {
+			return nil, err
+		}
 		sum := crc32.NewIEEE()
-		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, info.Size())); err != nil {
+		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, o.Size())); err != nil {
 			return nil, err
 		}
 		if sum.Sum32() != *checksum {
 			return nil, fmt.Errorf("%s: CRC-32 %#08x, want %#08x", name, sum.Sum32(), *checksum)
 		}
 	}
-	return &DebugFile{o, name, file}, nil
+	return o, nil
 }
 
 // noteLimit bounds the notes that are read at once, and allNotes those that are read of
