@@ -65,10 +65,18 @@ type LimitError struct{ text string }
 
 func (e *LimitError) Error() string { return e.text }
 
-func limitError(format string, args ...any) error { return &LimitError{fmt.Sprintf(format, args...)} }
+// Limitf makes a LimitError.
+func Limitf(format string, args ...any) error { return &LimitError{fmt.Sprintf(format, args...)} }
 
-// smallHoles are bytes of holes that may be read of any file.
-const smallHoles = 1 << 20
+// IsLimit reports whether an error is, or wraps, a LimitError.
+func IsLimit(err error) bool {
+	_, ok := errors.AsType[*LimitError](err)
+	return ok
+}
+
+// shortRead is the length of a read that is always permitted, and smallHoles are bytes of holes that may be read of any file: linkers
+// leave pages between segments.
+const shortRead, smallHoles = 1 << 20, 16 << 20
 
 // Held returns how many bytes the file holds: its size, but for holes, which take no room on disk.
 func (f *File) Held() int64 {
@@ -91,13 +99,13 @@ func (f *File) countHeld() int64 {
 // CheckRead returns an error if the n bytes at off are not to be read at once: they are more than Most, or holes, of which no
 // more can be read, in all, than the file holds besides. A reader calls it before it takes memory or time for many bytes.
 func (f *File) CheckRead(off, n int64) error {
-	if n > smallHoles && isSparse(f.Info) {
+	if n > shortRead && isSparse(f.Info) {
 		if err := f.chargeHoles(off, n); err != nil {
 			return err
 		}
 	}
 	if f.Most > 0 && n > f.Most {
-		return limitError("%d MiB at offset %#x would have to be read at once, and no more than %d are of a file that is not named on the command line", n>>20, off, f.Most>>20)
+		return Limitf("%d MiB at offset %#x would have to be read at once, and no more than %d are of a file that is not named on the command line", n>>20, off, f.Most>>20)
 	}
 	return nil
 }
@@ -108,7 +116,7 @@ func (f *File) chargeHoles(off, n int64) error {
 	defer f.mu.Unlock()
 	empty := holes(f.File, off, n)
 	if held := f.countHeld(); empty > held+smallHoles-f.charged {
-		return limitError("of %d bytes at offset %#x, %d are a hole, and all of the file holds %d", n, off, empty, held)
+		return Limitf("of %d bytes at offset %#x, %d are a hole, and all of the file holds %d", n, off, empty, held)
 	}
 	f.charged += empty
 	return nil

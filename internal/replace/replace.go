@@ -58,6 +58,9 @@ func (w *Writer) Abandon() {
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
+	if err := checkHoles(in); err != nil {
+		return err
+	}
 	if w.TakeDescriptor != nil {
 		f, err := w.createUnnamed(path, out.Size)
 		if err != nil {
@@ -71,6 +74,14 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
 	}
 	return w.write(path, 0o600, func(to *os.File) error { return writeOutput(to, in, out) },
 		func(t *temporary, target string) error { return t.replaceTarget(target, in) })
+}
+
+// checkHoles refuses an input that is mostly a hole: an output has none, and would take more room on disk.
+func checkHoles(in *input.File) error {
+	if err := in.CheckRead(0, in.Size()); err != nil {
+		return fmt.Errorf("%s: %w", in.Path, err)
+	}
+	return nil
 }
 
 // New writes a file that is made from no other. It gets the mode that any new
@@ -174,6 +185,9 @@ type Stream struct {
 // Stream begins an output, made from in, that is to be written to path as File does, with
 // room for a beginning of so many bytes. Discard is called in any case.
 func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
+	if err := checkHoles(in); err != nil {
+		return nil, err
+	}
 	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
 	if w.TakeDescriptor != nil {
 		f, err := w.createUnnamed(path, in.Size())
