@@ -104,7 +104,7 @@ func (f *CodeFile) Open() (*os.File, error) {
 	}
 	if !f.mapping.isOf(file.File, file.Info) {
 		file.Close()
-		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: errors.New("replaced on disk since it was mapped")}
+		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: errReplaced}
 	}
 	return file.File, nil
 }

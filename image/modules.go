@@ -21,7 +21,10 @@ type Module struct {
 	Path string // as the maps have it, or "[vdso]"
 	// Base is the load base: what was added to the addresses that the file was
 	// linked for (gABI, "Base Address").
-	Base       uint64
+	Base uint64
+	// Root is where the process's root is in this file system, "" if Path leads to the file from here: what the file names, such as a debug
+	// file, is found there. It is good as long as the process is open.
+	Root       string
 	Start, End uint64 // the addresses that it takes; End is behind the last
 	mappings   []Mapping
 	Source     Source
@@ -97,6 +100,7 @@ func (p *Process) mayBeModule(maps []Mapping) bool {
 type openedFile struct {
 	object *elfreloc.Object // nil when it cannot be read
 	path   string
+	root   string
 	source Source
 	note   string
 
@@ -109,6 +113,7 @@ const mostOfModule = 1 << 30
 // candidate is a way to open a file that is mapped.
 type candidate struct {
 	path   string // that it shows
+	root   string // below which that is, "" for ours
 	source Source
 	open   func() (*regular.File, error)
 }
@@ -117,13 +122,14 @@ type candidate struct {
 // privileges. The maps show the path from the root of this process or, where it does not reach that, from the root of
 // the process's mount namespace, which is mostly the process's own.
 func (p *Process) candidates(m *Mapping) (all []candidate) {
+	root := p.dir + "/root"
 	for _, path := range m.paths() {
 		all = append(all,
-			candidate{path, FromPath, func() (*regular.File, error) { return regular.OpenBelow(p.dir+"/root", path, path) }},
-			candidate{path, FromPath, func() (*regular.File, error) { return regular.Open(path) }})
+			candidate{path, "", FromPath, func() (*regular.File, error) { return regular.Open(path) }},
+			candidate{path, root, FromPath, func() (*regular.File, error) { return regular.OpenBelow(root, path, path) }})
 	}
 	for _, link := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
-		all = append(all, candidate{m.Path, FromMapping, func() (*regular.File, error) { return regular.Open(link) }})
+		all = append(all, candidate{m.Path, "", FromMapping, func() (*regular.File, error) { return regular.Open(link) }})
 	}
 	return all
 }
@@ -139,15 +145,20 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 		}
 	}
 	note := ""
-	for _, c := range p.candidates(&m) {
-		o, why := p.openCandidate(c, m, id)
-		switch {
-		case o != nil && c.source == FromPath:
-			return openedFile{object: o, path: c.path, source: c.source}
-		case o != nil:
-			return openedFile{object: o, path: c.path, source: c.source, note: note}
+	for _, exact := range []bool{true, false} { // another file of the same build ID is no match while the mapped one is there
+		for _, c := range p.candidates(&m) {
+			if exact && c.source != FromPath {
+				continue
+			}
+			o, why := p.openCandidate(c, m, id, exact)
+			switch {
+			case o != nil && c.source == FromPath:
+				return openedFile{object: o, path: c.path, root: c.root, source: c.source}
+			case o != nil:
+				return openedFile{object: o, path: c.path, source: c.source, note: note}
+			}
+			note = cmp.Or(note, why) // of the first
 		}
-		note = cmp.Or(note, why) // of the first
 	}
 	if memErr == nil {
 		return openedFile{object: inMemory, path: m.Path, source: FromMemory, note: note + ": read from memory, without its section headers"}
@@ -156,39 +167,47 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 }
 
 // openCandidate opens a file, or says why it is not what is mapped. Where
-// a file system numbers its files as it likes, an equal build ID will do. It
+// a file system numbers its files as it likes, an equal build ID will do, unless exact. It
 // stays open as long as the process.
-func (p *Process) openCandidate(c candidate, m Mapping, id string) (*elfreloc.Object, string) {
-	o, same, err := p.openELF(c, m)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, "deleted since it was mapped"
-	case errors.Is(err, fs.ErrPermission):
-		return nil, "no permission to open it"
-	case err != nil && same:
-		return nil, err.Error()
-	case err == nil && same && buildID(o) != id && id != "":
-		return nil, "overwritten on disk since it was mapped: its build ID differs"
-	case err != nil, !same && id == "", buildID(o) != id && id != "":
-		return nil, "replaced on disk since it was mapped"
-	}
-	return o, ""
-}
-
-// openELF opens a file, and reports whether it is the mapped one. It stays open as long as the process.
-func (p *Process) openELF(c candidate, m Mapping) (o *elfreloc.Object, same bool, err error) {
+func (p *Process) openCandidate(c candidate, m Mapping, id string, exact bool) (*elfreloc.Object, string) {
 	f, err := c.open()
 	if err != nil {
-		return nil, false, err
+		if exact {
+			return nil, ""
+		}
+		return nil, whyNotOpen(err)
 	}
-	same = m.isOf(f.File, f.Info)
 	f.Most = mostOfModule
-	if o, err = elfreloc.Open(f, f.Info.Size(), c.path); err != nil {
-		f.Close()
-		return nil, same, err
+	o, err := elfreloc.Open(f, f.Info.Size(), c.path)
+	same, note := m.isOf(f.File, f.Info), ""
+	switch {
+	case !same && exact: // the second round says why
+	case err != nil && same:
+		note = err.Error()
+	case err == nil && same && buildID(o) != id && id != "":
+		note = "overwritten on disk since it was mapped: its build ID differs"
+	case err != nil, !same && id == "", buildID(o) != id && id != "":
+		note = errReplaced.Error()
+	default:
+		p.files = append(p.files, f)
+		return o, ""
 	}
-	p.files = append(p.files, f)
-	return o, same, nil
+	f.Close()
+	return nil, note
+}
+
+// errReplaced is of a path that leads to another file than the mapped one.
+var errReplaced = errors.New("replaced on disk since it was mapped")
+
+// whyNotOpen says what an error of opening means for a file that is mapped.
+func whyNotOpen(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "deleted since it was mapped"
+	case errors.Is(err, fs.ErrPermission):
+		return "no permission to open it"
+	}
+	return errReplaced.Error()
 }
 
 // addModules finds out where a file is loaded. It may be so more than once, and
@@ -213,7 +232,7 @@ func (p *Process) addModules(maps []Mapping, f *openedFile) {
 			continue
 		}
 		if n := len(modules); n == 0 || !slices.Contains(bases, modules[n-1].Base) {
-			modules = append(modules, &Module{Path: f.path, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
+			modules = append(modules, &Module{Path: f.path, Root: f.root, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
 		}
 		last := modules[len(modules)-1]
 		last.mappings = append(last.mappings, m)

@@ -28,7 +28,7 @@ type Process struct {
 	Modules []*Module // by address
 
 	name   string // for messages
-	dir    string // in /proc
+	dir    string // in /proc; once it is open, through its descriptor, which no other process of the number gets
 	page   uint64 // bytes
 	memory *processMemory
 	maps   []Mapping
@@ -74,6 +74,12 @@ func (p *Process) open() error {
 	if _, err := os.Stat("/proc/self/maps"); runtime.GOOS != "linux" || err != nil {
 		return p.error(errors.New("no /proc here: processes can only be read on Linux"))
 	}
+	directory, err := os.OpenFile(p.dir, directoryFlags, 0)
+	if err != nil {
+		return p.openError(err)
+	}
+	p.files = append(p.files, directory)
+	p.dir = fmt.Sprintf("/proc/self/fd/%d", directory.Fd())
 	file, err := os.Open(p.dir + "/mem")
 	if err != nil {
 		return p.openError(err)

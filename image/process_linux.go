@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// directoryFlags open a directory of /proc, which stays that of its process.
+const directoryFlags = unix.O_PATH | unix.O_DIRECTORY
+
 // isOf reports whether an open file is the mapped one: by device and inode. While a file is mapped, no other gets its number.
 func (m *Mapping) isOf(file *os.File, info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const directoryFlags = 0
+
 func (m *Mapping) isOf(*os.File, fs.FileInfo) bool { return false }
 
 func (m *Mapping) hasInode(fs.FileInfo) bool { return false }

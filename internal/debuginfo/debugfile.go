@@ -49,6 +49,12 @@ func (f *DebugFile) Close() error { return f.file.Close() }
 // An error says why files with the right names are not the image's. A caller may
 // show it and go on without.
 func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
+	return OpenDebugFileBelow("", image, path, roots)
+}
+
+// OpenDebugFileBelow is OpenDebugFile for an image whose path is that of a process with another root: the names are those of
+// that process, and no link leads out of the root.
+func OpenDebugFileBelow(root string, image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
 	if roots == nil {
 		roots = debugRoots
 	}
@@ -56,7 +62,7 @@ func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugF
 	if err != nil {
 		return nil, err
 	}
-	s := &fileSearch{image: image, path: path, id: id}
+	s := &fileSearch{root: root, image: image, path: path, id: id}
 	for _, name := range byBuildID(id, roots) {
 		if f := s.try(name, nil); f != nil {
 			return f, nil
@@ -139,6 +145,7 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 
 // fileSearch is the search for the debug file of one image.
 type fileSearch struct {
+	root    string // of the process whose names are searched for, "" for ours
 	image   *elfreloc.Object
 	path    string
 	id      []byte
@@ -148,14 +155,14 @@ type fileSearch struct {
 // try opens a file if it is there and the image's. Its checksum is compared
 // unless that is nil.
 func (s *fileSearch) try(name string, checksum *uint32) *DebugFile {
-	file, err := regular.Open(name)
+	file, err := s.open(name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !regular.IsType(err) {
 			s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
 		}
 		return nil
 	}
-	if self, err := os.Stat(s.path); err == nil && os.SameFile(self, file.Info) {
+	if self, err := os.Stat(s.path); s.root == "" && err == nil && os.SameFile(self, file.Info) {
 		file.Close()
 		return nil
 	}
@@ -166,6 +173,13 @@ func (s *fileSearch) try(name string, checksum *uint32) *DebugFile {
 		return nil
 	}
 	return &DebugFile{o, name, file}
+}
+
+func (s *fileSearch) open(name string) (*regular.File, error) {
+	if s.root != "" {
+		return regular.OpenBelow(s.root, name, name)
+	}
+	return regular.Open(name)
 }
 
 // check returns the object of a file if it is the image's.

@@ -41,6 +41,7 @@ type Code struct {
 // fileCode is the code of a file, which several modules may share.
 type fileCode struct {
 	Path   string // of the file
+	root   string // of the process that has loaded it, "" for ours
 	Module string // what dtrace(1) calls it: moduleName of the file, or the name of the member of an archive
 	Object *elfreloc.Object
 	Image  image.Image // of the file: at the addresses that it was linked for
@@ -84,7 +85,7 @@ func NewCode(object *input.Object, o Options) (*Code, error) {
 // NewModuleCode makes the code of a module that can be read, at the addresses where the
 // process has it.
 func NewModuleCode(m *image.Module, o Options) *Code {
-	return &Code{&fileCode{Path: m.Path, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, o: o}, m.Base}
+	return &Code{&fileCode{Path: m.Path, root: m.Root, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, o: o}, m.Base}
 }
 
 // Modules makes the codes of a process's modules. What is read of a file that is loaded several times is read once.
@@ -140,7 +141,7 @@ func (c *Code) Read() error {
 func (c *Code) debugObject() (*elfreloc.Object, error) {
 	if !c.debugSought {
 		c.debugSought = true
-		c.debug, c.debugErr = debuginfo.OpenDebugFile(c.Object, c.Path, nil)
+		c.debug, c.debugErr = debuginfo.OpenDebugFileBelow(c.root, c.Object, c.Path, nil)
 	}
 	if c.debug == nil {
 		return nil, c.debugErr
