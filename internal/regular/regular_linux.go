@@ -74,6 +74,15 @@ func reopen(found int, path, name string, err error) (*File, error) {
 	return f, nil
 }
 
+// RealPath returns where the open file is now, without links; "" if it has no name, or without /proc.
+func (f *File) RealPath() string {
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+	if info, statErr := os.Lstat(path); err != nil || statErr != nil || !os.SameFile(info, f.Info) {
+		return ""
+	}
+	return path
+}
+
 func ignoreInterrupts(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != unix.EINTR {

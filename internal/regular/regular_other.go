@@ -31,6 +31,9 @@ func OpenBelow(root, path, name string) (*File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
 }
 
+// RealPath returns "": it is not known here.
+func (f *File) RealPath() string { return "" }
+
 func isSparse(fs.FileInfo) bool { return false }
 
 func holes(*os.File, int64, int64) int64 { return 0 }

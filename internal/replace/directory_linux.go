@@ -73,6 +73,17 @@ func (d *Directory) makeDirectory(name string, mode fs.FileMode) (*Directory, er
 	return made, nil
 }
 
+// lstat looks at a file of the directory, and follows no link.
+func (d *Directory) lstat(name string) (fs.FileInfo, error) {
+	fd, err := ignoreInterrupts(func() (int, error) { return unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: d.join(name), Err: err}
+	}
+	f := os.NewFile(uintptr(fd), d.join(name))
+	defer f.Close()
+	return f.Stat()
+}
+
 // stat looks at the directory itself.
 func (d *Directory) stat() (fs.FileInfo, error) {
 	copied, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)

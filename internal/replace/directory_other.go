@@ -25,6 +25,8 @@ func (d *Directory) open(name string) (*os.File, error) {
 	return os.OpenFile(d.join(name), os.O_RDWR, 0)
 }
 
+func (d *Directory) lstat(name string) (fs.FileInfo, error) { return os.Lstat(d.join(name)) }
+
 func (d *Directory) makeDirectory(name string, mode fs.FileMode) (*Directory, error) {
 	path := d.join(name)
 	return &Directory{path}, os.Mkdir(path, mode)

@@ -126,7 +126,7 @@ func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File)
 		}
 		return errors.Join(contents(f), f.Close())
 	}
-	temp, err := w.createTemp(target, mode)
+	temp, err := w.createTemp(path, target, mode)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error)
 		} else {
 			target = paths.Join(os.TempDir(), filepath.Base(target))
 		}
-		if s.temp, err = w.createTemp(target, 0o600); err != nil {
+		if s.temp, err = w.createTemp(path, target, 0o600); err != nil {
 			return nil, err
 		}
 	}

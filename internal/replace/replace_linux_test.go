@@ -89,7 +89,7 @@ func TestLinkInThePlaceOfTheTemporaryFile(t *testing.T) {
 	before := expect.Value(os.Stat(victim))(t)
 	in := expect.Value(input.Open(target))(t)
 	defer in.Close()
-	temp := expect.Value(new(Writer).createTemp(target, 0o600))(t)
+	temp := expect.Value(new(Writer).createTemp(target, target, 0o600))(t)
 	defer temp.discard()
 	expect.OK(t, os.Rename(temp.Name(), temp.Name()+".moved"))
 	expect.OK(t, os.Symlink(victim, temp.Name()))
@@ -98,6 +98,26 @@ func TestLinkInThePlaceOfTheTemporaryFile(t *testing.T) {
 	expect.Equal(t, before.ModTime(), after.ModTime())
 	expect.Equal(t, before.Mode(), after.Mode())
 	expect.Equal(t, time.Unix(1000, 5), expect.Value(temp.Stat())(t).ModTime())
+}
+
+// A link that takes the input's place after it was opened does not have its target replaced.
+func TestLinkInThePlaceOfTheInput(t *testing.T) {
+	directory := t.TempDir()
+	path, victim := filepath.Join(directory, "a.o"), filepath.Join(directory, "victim")
+	disk.Write(t, path, []byte("old"))
+	disk.Write(t, victim, []byte("secret"))
+	in := expect.Value(input.Open(path))(t)
+	defer in.Close()
+	expect.OK(t, os.Rename(path, path+".moved"))
+	expect.OK(t, os.Symlink(victim, path))
+	temp := expect.Value(new(Writer).createTemp(path, victim, 0o600))(t)
+	defer temp.discard()
+	// Now it is back, so that a look at the path finds nothing wrong.
+	expect.OK(t, os.Rename(path+".moved", path))
+	if err := temp.replaceTarget(victim, in); !errors.Is(err, input.ErrChanged) {
+		t.Error(err)
+	}
+	expect.Equal(t, "secret", string(disk.Read(t, victim)))
 }
 
 // Files are made where their directory is, whatever has its path by now.

@@ -19,10 +19,11 @@ type temporary struct {
 	*os.File
 	writer    *Writer
 	directory *Directory // nil for a file without a name
+	asked     string     // the path that target was found by
 	done      bool
 }
 
-func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error) {
+func (w *Writer) createTemp(asked, target string, mode fs.FileMode) (*temporary, error) {
 	if w.BeforeFirstFile != nil {
 		w.once.Do(w.BeforeFirstFile)
 	}
@@ -37,7 +38,7 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 		directory.Close()
 		return nil, directoryError(target, err)
 	}
-	t := &temporary{File: f, writer: w, directory: directory}
+	t := &temporary{File: f, writer: w, directory: directory, asked: asked}
 	w.tempFiles.Store(t, nil)
 	return t, nil
 }
@@ -116,8 +117,11 @@ func (t *temporary) copyMetadata(target string, in *input.File) error {
 	if !chown(t.File, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
-	replaced, err := os.Stat(target)
+	replaced, err := t.directory.lstat(filepath.Base(target))
 	inPlace := err == nil && os.SameFile(replaced, in.Info)
+	if asked := t.asked == in.Path; asked && !inPlace { // a link may lead elsewhere by now
+		return &fs.PathError{Op: "convert", Path: in.Path, Err: input.ErrChanged}
+	}
 	if err := copyAttributes(t.File, in.Descriptor(), inPlace); err != nil {
 		return err
 	}
