@@ -24,7 +24,8 @@ func (m *Mapping) isOf(file *os.File, info fs.FileInfo) bool {
 func hasOtherDevices(file *os.File) bool {
 	var stat unix.Statfs_t
 	err := unix.Fstatfs(int(file.Fd()), &stat)
-	return err == nil && (stat.Type == unix.OVERLAYFS_SUPER_MAGIC || stat.Type == unix.BTRFS_SUPER_MAGIC || stat.Type == bcachefsMagic)
+	kind := uint32(stat.Type) // whose type in Go depends on the machine
+	return err == nil && (kind == unix.OVERLAYFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC || kind == bcachefsMagic)
 }
 
 const bcachefsMagic = 0xca451a4e

@@ -38,14 +38,17 @@ func reopen(found int, path, name string, err error) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	place := os.NewFile(uintptr(found), name)
-	defer place.Close()
-	info, err := place.Stat()
-	if err != nil {
-		return nil, err
+	defer unix.Close(found)
+	var looked unix.Stat_t
+	if err := unix.Fstat(found, &looked); err != nil {
+		return fail(err)
 	}
-	if err := checkType(name, info); err != nil {
-		return nil, err
+	switch looked.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		return fail(errDirectory)
+	default:
+		return fail(errNotRegular)
 	}
 	// Without O_NONBLOCK, a lease of the file's owner would be waited for (fcntl(2), F_SETLEASE).
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
@@ -56,16 +59,11 @@ func reopen(found int, path, name string, err error) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := unix.SetNonblock(fd, false); err != nil { // os.NewFile would ask the poller to watch it
-		unix.Close(fd)
-		return fail(err)
-	}
 	f := &File{File: os.NewFile(uintptr(fd), name), Path: name}
 	if f.Info, err = f.Stat(); err == nil {
-		err = checkType(name, f.Info)
-	}
-	if err == nil && !os.SameFile(f.Info, info) {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is replaced while it is opened")}
+		if now, ok := f.Info.Sys().(*syscall.Stat_t); !ok || now.Ino != looked.Ino || uint64(now.Dev) != uint64(looked.Dev) {
+			err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is replaced while it is opened")}
+		}
 	}
 	if err != nil {
 		f.Close()
