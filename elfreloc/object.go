@@ -52,6 +52,7 @@ type Object struct {
 
 	r        io.ReaderAt
 	size     int64
+	held     int64 // bytes; size without holes
 	header   []byte
 	tableOff uint64 // of the section header table
 	phOff    uint64 // of the program header table
@@ -97,13 +98,30 @@ func (s *Section) Executable() bool {
 // number.
 var ErrNotELF = errors.New("not an ELF file")
 
+// BoundedReader is a reader that knows what reading may take. An Object asks it before it reads much at once, so that a file
+// with holes, which shows a size that it does not take on disk, costs no more than what it holds.
+type BoundedReader interface {
+	io.ReaderAt
+	// Held returns how many bytes the file holds: its size without holes.
+	Held() int64
+	// CheckRead returns an error if n bytes at an offset are not to be read.
+	CheckRead(off, n int64) error
+}
+
+// boundedRead is the length of the longest read that needs no CheckRead, in bytes.
+const boundedRead = 1 << 20
+
 // Open reads the headers and section names of an ELF file of any type. name is for
 // messages. The object reads from r, of size bytes, for as long as it is used, and
 // takes it that the bytes stay as they are; it never closes r. Headers that lead
 // beyond the file's end, and a second symbol table, are errors; sections that
-// overlap are one once something is read that they matter for (CheckOverlap).
+// overlap are one once something is read that they matter for (CheckOverlap). r may be
+// a BoundedReader.
 func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
-	o := &Object{Name: name, r: r, size: size}
+	o := &Object{Name: name, r: r, size: size, held: size}
+	if b, ok := r.(BoundedReader); ok {
+		o.held = min(size, b.Held())
+	}
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
@@ -286,8 +304,19 @@ func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
 // read reads n bytes at offset off of the file, which the caller has checked
 // to lie within it.
 func (o *Object) read(off, n int64) ([]byte, error) {
+	if err := o.CheckRead(off, n); err != nil {
+		return nil, err
+	}
 	b := make([]byte, n)
 	return b, o.readInto(b, off)
+}
+
+// checkRead asks a BoundedReader whether many bytes may be read.
+func checkRead(r io.ReaderAt, off, n int64) error {
+	if b, ok := r.(BoundedReader); ok && n > boundedRead {
+		return b.CheckRead(off, n)
+	}
+	return nil
 }
 
 func (o *Object) readInto(b []byte, off int64) error {
@@ -318,6 +347,18 @@ func (o *Object) End() int64 {
 
 // Size returns the size of the file in bytes.
 func (o *Object) Size() int64 { return o.size }
+
+// Held returns how many bytes the file holds: its size without the holes that a BoundedReader knows. What may be kept or done for
+// a file is bounded by that.
+func (o *Object) Held() int64 { return o.held }
+
+// CheckRead returns an error if the file's reader does not permit to read n bytes at an offset of the file, in whatever parts.
+func (o *Object) CheckRead(off, n int64) error {
+	if err := checkRead(o.r, off, n); err != nil {
+		return &Error{File: o.Name, Err: err}
+	}
+	return nil
+}
 
 // ReadFile reads n bytes of the file itself at offset off: for what lies behind End,
 // and for segments.

@@ -120,6 +120,9 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	var c relocationChain
 	l, size, symbols := o.Encoding, o.Encoding.relocSize(rs.Rela), o.Encoding.relocSymbols()
 	sec := &o.Sections[rs.Index]
+	if err := o.CheckRead(int64(sec.Offset), int64(sec.Size)); err != nil {
+		return err
+	}
 	block := blocks.Get().(*[BlockSize]byte)
 	defer blocks.Put(block)
 	for done := uint64(0); done < sec.Size; done += BlockSize {

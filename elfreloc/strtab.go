@@ -217,6 +217,9 @@ func (o *Object) Contains(sec int, texts [][]byte) (bool, error) {
 // offset off of r, through a buffer of constant size. An error tells the offset
 // where reading has ended.
 func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
+	if err := checkRead(r, off, n); err != nil {
+		return false, err
+	}
 	overlap := 0
 	for _, needle := range texts {
 		overlap = max(overlap, len(needle)-1)

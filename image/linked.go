@@ -97,6 +97,8 @@ func (l *linked) Bytes(a Addr, n uint64) ([]byte, error) {
 		return nil, l.errorAt(a.Offset, "%#x bytes wanted of a segment that ends at %#x", n, s.Vaddr+s.Memsz)
 	case n > uint64(l.o.Size()):
 		return nil, l.errorAt(a.Offset, "%#x bytes wanted of a file of %#x bytes", n, l.o.Size())
+	case off >= s.Filesz && n > uint64(l.o.Held()):
+		return nil, l.errorAt(a.Offset, "%#x bytes wanted of a file that holds %#x", n, l.o.Held())
 	case off >= s.Filesz:
 		return make([]byte, n), nil
 	case n > s.Filesz-off:

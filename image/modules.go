@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo"
+	"sdtconvert/internal/regular"
 )
 
 // Module is an ELF file that is loaded in a process. A file that is loaded twice
@@ -21,12 +21,17 @@ type Module struct {
 	Path string // as the maps have it, or "[vdso]"
 	// Base is the load base: what was added to the addresses that the file was
 	// linked for (gABI, "Base Address").
-	Base       uint64
+	Base uint64
+	// Root is where the process's root is in this file system, "" if Path leads to the file from here: what the file names, such as a debug
+	// file, is found there. It is good as long as the process is open.
+	Root       string
 	Start, End uint64 // the addresses that it takes; End is behind the last
 	mappings   []Mapping
 	Source     Source
 	// Note warns of what is wrong with the file: one line, mostly "".
 	Note string
+	// Limited reports that a limit keeps the file from being read, which Note names. Then nothing is known of its probes.
+	Limited bool
 	// Object and Image are the file, at the addresses that it was linked for.
 	// Both are nil when it cannot be read; Image is, when the machine is not
 	// supported. Note says why.
@@ -63,7 +68,7 @@ func (p *Process) openModules() {
 			continue
 		}
 		if f := p.openFile(maps); f.object != nil {
-			p.addModules(maps, f)
+			p.addModules(maps, &f)
 		} else if maps[0].Offset == 0 {
 			p.addUnreadable(maps, f.note)
 		}
@@ -94,96 +99,130 @@ func (p *Process) mayBeModule(maps []Mapping) bool {
 // openedFile is a file of a process.
 type openedFile struct {
 	object *elfreloc.Object // nil when it cannot be read
+	path   string
+	root   string
 	source Source
 	note   string
+
+	image *linked // of all modules, unless they are read from memory; once there is one
 }
 
-// openFile opens the file that is mapped: by its path if that is still the same
-// file, else by its mapping, which takes privileges, else from memory. The maps show the
-// path from the root of the process's mount namespace. That is mostly the root of the process, else
-// it may be ours.
+// mostOfModule bounds what is read of a module at once, in bytes: nobody has named its file.
+const mostOfModule = 1 << 30
+
+// candidate is a way to open a file that is mapped.
+type candidate struct {
+	path   string // that it shows
+	root   string // below which that is, "" for ours
+	source Source
+	open   func() (*regular.File, error)
+}
+
+// candidates returns the ways to a mapping's file: by its path if that is still the same file, else by its mapping, which takes
+// privileges. The maps show the path from the root of this process or, where it does not reach that, from the root of
+// the process's mount namespace, which is mostly the process's own.
+func (p *Process) candidates(m *Mapping) (all []candidate) {
+	root := p.dir + "/root"
+	for _, path := range m.paths() {
+		all = append(all,
+			candidate{path, "", FromPath, func() (*regular.File, error) { return regular.Open(path) }},
+			candidate{path, root, FromPath, func() (*regular.File, error) { return regular.OpenBelow(root, path, path) }})
+	}
+	for _, link := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
+		all = append(all, candidate{m.Path, "", FromMapping, func() (*regular.File, error) { return regular.Open(link) }})
+	}
+	return all
+}
+
+// openFile opens the file that is mapped: by a candidate, else from memory.
 func (p *Process) openFile(maps []Mapping) openedFile {
 	m, id := maps[0], ""
 	inMemory, memErr := openMemory(p.memory, maps, m.Path)
 	if memErr == nil {
 		id = buildID(inMemory)
 		if m.Path == vdso {
-			return openedFile{inMemory, FromMemory, ""}
+			return openedFile{object: inMemory, path: vdso, source: FromMemory}
 		}
 	}
-	mapped := fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End)
-	names := []string{p.dir + "/root" + m.Path, m.Path, mapped, p.dir + "/exe"}
 	note := ""
-	for i, name := range names {
-		o, why := p.openPath(name, m, id)
-		switch {
-		case o != nil && i < 2:
-			return openedFile{o, FromPath, ""}
-		case o != nil:
-			return openedFile{o, FromMapping, note}
+	for _, exact := range []bool{true, false} { // another file of the same build ID is no match while the mapped one is there
+		for _, c := range p.candidates(&m) {
+			if exact && c.source != FromPath {
+				continue
+			}
+			o, why := p.openCandidate(c, m, id, exact)
+			switch {
+			case o != nil && c.source == FromPath:
+				return openedFile{object: o, path: c.path, root: c.root, source: c.source}
+			case o != nil:
+				return openedFile{object: o, path: c.path, source: c.source, note: note}
+			}
+			note = cmp.Or(note, why) // of the first
 		}
-		note = cmp.Or(note, why) // of the first
 	}
 	if memErr == nil {
-		return openedFile{inMemory, FromMemory, note + ": read from memory, without its section headers"}
+		return openedFile{object: inMemory, path: m.Path, source: FromMemory, note: note + ": read from memory, without its section headers"}
 	}
 	return openedFile{note: fmt.Sprintf("%s, and in memory: %v", note, memErr)}
 }
 
-// openPath opens a file by a name, or says why it is not what is mapped. Where
-// a file system numbers its files as it likes, an equal build ID will do. It
+// openCandidate opens a file, or says why it is not what is mapped. Where
+// a file system numbers its files as it likes, an equal build ID will do, unless exact. It
 // stays open as long as the process.
-func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
-	o, inode, err := p.openELF(path, m.Path)
-	same := inode != 0 && inode == m.file.inode
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, "deleted since it was mapped"
-	case errors.Is(err, fs.ErrPermission):
-		return nil, "no permission to open it"
-	case err != nil && same:
-		return nil, err.Error()
-	case err == nil && same && buildID(o) != id && id != "":
-		return nil, "overwritten on disk since it was mapped: its build ID differs"
-	case err != nil, !same && id == "", buildID(o) != id && id != "":
-		return nil, "replaced on disk since it was mapped"
+func (p *Process) openCandidate(c candidate, m Mapping, id string, exact bool) (*elfreloc.Object, string) {
+	f, err := c.open()
+	if err != nil {
+		if exact {
+			return nil, ""
+		}
+		return nil, whyNotOpen(err)
 	}
-	return o, ""
+	f.Most = mostOfModule
+	o, err := elfreloc.Open(f, f.Info.Size(), c.path)
+	same, note := m.isOf(f.File, f.Info), ""
+	switch {
+	case !same && exact: // the second round says why
+	case err != nil && same:
+		note = err.Error()
+	case err == nil && same && buildID(o) != id && id != "":
+		note = "overwritten on disk since it was mapped: its build ID differs"
+	case err != nil, !same && id == "", buildID(o) != id && id != "":
+		note = errReplaced.Error()
+	default:
+		p.files = append(p.files, f)
+		return o, ""
+	}
+	f.Close()
+	return nil, note
 }
 
-// errNotRegular is of a device, a pipe or a directory.
-var errNotRegular = errors.New("no regular file")
+// errReplaced is of a path that leads to another file than the mapped one.
+var errReplaced = errors.New("replaced on disk since it was mapped")
 
-// openELF opens a file, and returns its inode, 0 if it cannot be opened. It stays open as long as the process.
-func (p *Process) openELF(path, name string) (o *elfreloc.Object, inode uint64, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, err
+// whyNotOpen says what an error of opening means for a file that is mapped.
+func whyNotOpen(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "deleted since it was mapped"
+	case errors.Is(err, fs.ErrPermission):
+		return "no permission to open it"
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, errNotRegular
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	p.files = append(p.files, f)
-	if info, err = f.Stat(); err != nil {
-		return nil, 0, err
-	}
-	o, err = elfreloc.Open(f, info.Size(), name)
-	return o, inodeOf(info), err
+	return errReplaced.Error()
 }
 
 // addModules finds out where a file is loaded. It may be so more than once, and
 // parts of it may be mapped elsewhere to be read as data.
-func (p *Process) addModules(maps []Mapping, f openedFile) {
+func (p *Process) addModules(maps []Mapping, f *openedFile) {
 	if f.object.Type != elf.ET_EXEC && f.object.Type != elf.ET_DYN {
 		return
 	}
 	segments, err := loadSegments(f.object)
+	if err == nil {
+		err = p.chargeSegments(f.object, len(segments)*len(maps))
+	}
 	if err != nil {
-		p.addUnreadable(maps, err.Error())
+		p.addUnreadable(maps, bare(err).Error())
+		p.Modules[len(p.Modules)-1].Limited = regular.IsLimit(err)
 		return
 	}
 	var modules []*Module
@@ -193,7 +232,7 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 			continue
 		}
 		if n := len(modules); n == 0 || !slices.Contains(bases, modules[n-1].Base) {
-			modules = append(modules, &Module{Path: m.Path, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
+			modules = append(modules, &Module{Path: f.path, Root: f.root, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
 		}
 		last := modules[len(modules)-1]
 		last.mappings = append(last.mappings, m)
@@ -202,7 +241,7 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 		if !p.isLoaded(segments, m) {
 			continue
 		}
-		p.describe(m)
+		p.describe(m, f)
 		p.Modules = append(p.Modules, m)
 	}
 }
@@ -210,6 +249,19 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 // maxSegments bounds the segments that each mapping is compared with. Linux runs
 // no program with more than a tenth of that.
 const maxSegments = 10000
+
+// maxLooks bounds the looks at segments in all: of each file there is one for each of its segments and mappings. Linux maps at most
+// 65,530 parts of files, of five segments each.
+const maxLooks = 1 << 20
+
+// chargeSegments takes looks at segments from those that are left.
+func (p *Process) chargeSegments(o *elfreloc.Object, looks int) error {
+	if looks > maxLooks-p.looks {
+		return &elfreloc.Error{File: o.Name, Err: regular.Limitf("%d segments and mappings would have to be compared, and %d are left of %d", looks, maxLooks-p.looks, maxLooks)}
+	}
+	p.looks += looks
+	return nil
+}
 
 // loadSegments returns the PT_LOAD program headers.
 func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
@@ -219,16 +271,20 @@ func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
 	}
 	segments = slices.DeleteFunc(segments, func(s elfreloc.Segment) bool { return s.Type != elf.PT_LOAD || s.Memsz == 0 })
 	if len(segments) > maxSegments {
-		return nil, fileError(o, "%d segments to load", len(segments))
+		return nil, &elfreloc.Error{File: o.Name, Err: regular.Limitf("has %d segments to load, and %d are the most", len(segments), maxSegments)}
 	}
 	return segments, nil
 }
 
-// describe makes the image of a module.
-func (p *Process) describe(m *Module) {
+// describe makes the image of a module. Modules of one file share it, except in memory, where the loader has changed each.
+func (p *Process) describe(m *Module, f *openedFile) {
 	machine := machines.Lookup(m.Object.ABI())
 	if machine == nil {
 		m.Note = fmt.Sprintf("the machine %v is not supported", m.Object.Machine)
+		return
+	}
+	if f.image != nil {
+		m.Image = f.image
 		return
 	}
 	base := uint64(0)
@@ -244,6 +300,17 @@ func (p *Process) describe(m *Module) {
 		return
 	}
 	m.Image = im
+	if m.Source != FromMemory {
+		f.image = im
+	}
+}
+
+// bare takes the name of the file from an error: a module has it.
+func bare(err error) error {
+	if e, ok := errors.AsType[*elfreloc.Error](err); ok && e.Section == "" {
+		return e.Err
+	}
+	return err
 }
 
 // addUnreadable keeps a module that cannot be read, so that it can be named.
@@ -318,6 +385,20 @@ func (f *fileInMemory) ReadAt(b []byte, off int64) (int, error) {
 		}
 	}
 	return done, nil
+}
+
+// mostOfMemory bounds what is read at once of a file that is only left in memory, in bytes: pages that nobody has touched take none.
+const mostOfMemory = 64 << 20
+
+// Held implements elfreloc.BoundedReader.
+func (f *fileInMemory) Held() int64 { return min(f.size(), mostOfMemory) }
+
+// CheckRead implements elfreloc.BoundedReader.
+func (f *fileInMemory) CheckRead(off, n int64) error {
+	if n > mostOfMemory {
+		return fmt.Errorf("%d MiB at offset %#x would have to be read from memory; %d are the most", n>>20, off, mostOfMemory>>20)
+	}
+	return nil
 }
 
 func (f *fileInMemory) at(off uint64) *Mapping {

@@ -67,8 +67,8 @@ func (b *object) Bytes(a Addr, n uint64) ([]byte, error) {
 	if err != nil || uint64(len(data)) == n {
 		return data, err
 	}
-	if n > uint64(b.o.Size()) { // of SHT_NOBITS, which may claim any size
-		return nil, b.errorAt(a, "%#x bytes wanted of a file of %#x bytes", n, b.o.Size())
+	if n > uint64(b.o.Held()) { // of SHT_NOBITS, which may claim any size
+		return nil, b.errorAt(a, "%#x bytes wanted of a file of %#x bytes", n, b.o.Held())
 	}
 	return make([]byte, n), nil
 }

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path"
 	"runtime"
-	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -30,11 +28,12 @@ type Process struct {
 	Modules []*Module // by address
 
 	name   string // for messages
-	dir    string // in /proc
+	dir    string // in /proc; once it is open, through its descriptor, which no other process of the number gets
 	page   uint64 // bytes
 	memory *processMemory
 	maps   []Mapping
 	files  []io.Closer
+	looks  int     // at segments
 	main   *Module // whose machine is that of the process
 }
 
@@ -75,18 +74,20 @@ func (p *Process) open() error {
 	if _, err := os.Stat("/proc/self/maps"); runtime.GOOS != "linux" || err != nil {
 		return p.error(errors.New("no /proc here: processes can only be read on Linux"))
 	}
+	directory, err := os.OpenFile(p.dir, directoryFlags, 0)
+	if err != nil {
+		return p.openError(err)
+	}
+	p.files = append(p.files, directory)
+	p.dir = fmt.Sprintf("/proc/self/fd/%d", directory.Fd())
 	file, err := os.Open(p.dir + "/mem")
 	if err != nil {
 		return p.openError(err)
 	}
 	p.memory = &processMemory{File: file}
 	p.files = append(p.files, file)
-	text, err := os.ReadFile(p.dir + "/maps")
-	if err != nil {
+	if p.maps, err = readMaps(p.dir); err != nil {
 		return p.openError(err)
-	}
-	if p.maps, err = parseMaps(string(text)); err != nil {
-		return p.error(err)
 	}
 	if len(p.maps) == 0 {
 		return p.error(p.noMemory())
@@ -129,11 +130,8 @@ func isZombie(dir string) bool {
 
 // findMain finds the module that tells the machine: the program, else the first.
 func (p *Process) findMain() error {
-	program := uint64(0)
-	if info, err := os.Stat(p.dir + "/exe"); err == nil {
-		program = inodeOf(info)
-	}
-	isProgram := func(m *Module) bool { return m.mappings[0].file.inode == program }
+	program, err := os.Stat(p.dir + "/exe")
+	isProgram := func(m *Module) bool { return err == nil && m.mappings[0].hasInode(program) }
 	for _, m := range p.Modules {
 		if m.Image != nil && (p.main == nil || isProgram(m) && !isProgram(p.main)) {
 			p.main = m
@@ -310,123 +308,4 @@ func (p *Process) SymbolsAt(a Addr) ([]string, error) {
 		return nil, nil
 	}
 	return m.Image.SymbolsAt(Addr{Offset: a.Offset - m.Base})
-}
-
-// Mapping is a part of a process's memory: a line of /proc/PID/maps (proc(5)).
-type Mapping struct {
-	Start, End uint64 // addresses; End is behind the last byte
-	Offset     uint64 // in the file, bytes
-	Executable bool
-	Path       string // "[stack]" and its kin, or ""
-	// Deleted reports that the file's name is gone, or another's.
-	Deleted bool
-
-	file fileID // {} for memory that belongs to no file
-}
-
-// fileID tells files apart, by what stat and the maps say.
-type fileID struct {
-	major, minor uint32 // of the device
-	inode        uint64
-}
-
-// deleted is what Linux writes behind the path of a file without a name.
-const deleted = " (deleted)"
-
-// parseMaps reads /proc/PID/maps, which is sorted by address.
-func parseMaps(text string) ([]Mapping, error) {
-	var mappings []Mapping
-	for line := range strings.Lines(text) {
-		m, ok := parseMapping(strings.TrimSuffix(line, "\n"))
-		if !ok || len(mappings) > 0 && m.Start < mappings[len(mappings)-1].End {
-			return nil, fmt.Errorf("the line %q of its memory map makes no sense", line)
-		}
-		mappings = append(mappings, m)
-	}
-	return mappings, nil
-}
-
-// parseMapping reads one line:
-//
-//	start-end perms offset major:minor inode   path
-func parseMapping(line string) (m Mapping, ok bool) {
-	var word [5]string
-	for i := range word {
-		word[i], line, _ = strings.Cut(line, " ")
-	}
-	start, end, ok1 := strings.Cut(word[0], "-")
-	major, minor, ok2 := strings.Cut(word[3], ":")
-	if !ok1 || !ok2 || len(word[1]) != 4 {
-		return m, false
-	}
-	m.Executable = word[1][2] == 'x'
-	var numbers [6]uint64
-	for i, w := range []string{start, end, word[2], major, minor, word[4]} {
-		base := 16
-		if i == 5 {
-			base = 10
-		}
-		n, err := strconv.ParseUint(w, base, 64)
-		if err != nil {
-			return m, false
-		}
-		numbers[i] = n
-	}
-	m.Start, m.End, m.Offset = numbers[0], numbers[1], numbers[2]
-	m.file = fileID{uint32(numbers[3]), uint32(numbers[4]), numbers[5]}
-	if m.file.inode == 0 {
-		m.file = fileID{}
-	}
-	m.Path = strings.ReplaceAll(strings.TrimLeft(line, " "), `\012`, "\n")
-	if m.file != (fileID{}) {
-		m.Path, m.Deleted = strings.CutSuffix(m.Path, deleted)
-	}
-	return m, m.Start < m.End
-}
-
-// ErrNoMemory is of a process that has ended, or is a thread of the kernel.
-var ErrNoMemory = errors.New("has no memory of its own")
-
-// MappedCode returns the paths of the files whose code a process has mapped, each once, below the root
-// of this process. Files without a name are left out.
-func MappedCode(pid int) ([]string, error) {
-	p := runningProcess(pid)
-	text, err := os.ReadFile(p.dir + "/maps")
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), err == nil && len(text) == 0:
-		return nil, ErrNoMemory
-	case err != nil:
-		return nil, p.openError(err)
-	}
-	maps, err := parseMaps(string(text))
-	if err != nil {
-		return nil, p.error(err)
-	}
-	root := ""
-	if ownRoot, err := os.Stat("/"); err == nil {
-		if info, err := os.Stat(p.dir + "/root/"); err == nil && !os.SameFile(ownRoot, info) {
-			root = p.dir + "/root"
-		}
-	}
-	var files []string
-	for _, m := range maps {
-		if path := root + m.Path; m.Executable && m.file.inode != 0 && !m.Deleted && !slices.Contains(files, path) {
-			files = append(files, path)
-		}
-	}
-	return files, nil
-}
-
-// Mappings returns the memory map of a process as it is now, by address.
-func Mappings(pid int) ([]Mapping, error) {
-	p := runningProcess(pid)
-	text, err := os.ReadFile(p.dir + "/maps")
-	if err != nil {
-		return nil, p.openError(err)
-	}
-	maps, err := parseMaps(string(text))
-	if err != nil {
-		return nil, p.error(err)
-	}
-	return maps, nil
 }

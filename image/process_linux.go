@@ -2,20 +2,36 @@ package image
 
 import (
 	"io/fs"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// openFlags keep a FIFO or a terminal in the place of a file from blocking.
-const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
+// directoryFlags open a directory of /proc, which stays that of its process.
+const directoryFlags = unix.O_PATH | unix.O_DIRECTORY
 
-// inodeOf returns the number of a file's inode. While a file is mapped, no other gets
-// its number. The device would tell nothing more of a path, and what stat says
-// of it differs from the maps on btrfs and old overlay file systems.
-func inodeOf(info fs.FileInfo) uint64 {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return s.Ino
+// isOf reports whether an open file is the mapped one: by device and inode. While a file is mapped, no other gets its number.
+func (m *Mapping) isOf(file *os.File, info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || s.Ino != m.file.inode {
+		return false
 	}
-	return 0
+	return s.Dev == unix.Mkdev(m.file.major, m.file.minor) || hasOtherDevices(file)
+}
+
+// hasOtherDevices reports whether a file is on a file system of which stat shows another device than the maps do.
+func hasOtherDevices(file *os.File) bool {
+	var stat unix.Statfs_t
+	err := unix.Fstatfs(int(file.Fd()), &stat)
+	kind := uint32(stat.Type) // whose type in Go depends on the machine
+	return err == nil && (kind == unix.OVERLAYFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC || kind == bcachefsMagic)
+}
+
+const bcachefsMagic = 0xca451a4e
+
+// hasInode reports whether the mapped file has the inode of another look at it.
+func (m *Mapping) hasInode(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && s.Ino == m.file.inode
 }

@@ -40,7 +40,7 @@ type limits struct {
 	stubs, references int
 }
 
-func newLimits(o *elfreloc.Object) limits { return limits{names: nameShare*o.Size() + nameBase} }
+func newLimits(o *elfreloc.Object) limits { return limits{names: nameShare*o.Held() + nameBase} }
 
 // stub counts a stub.
 func (l *limits) stub(o *elfreloc.Object, name string) error {

@@ -81,6 +81,11 @@ func (a *Archive) errorf(off int64, format string, args ...any) error {
 
 // read reads n bytes, which the caller has checked to lie within the file.
 func (a *Archive) read(off, n int64) ([]byte, error) {
+	if r, ok := a.r.(interface{ CheckRead(off, n int64) error }); ok { // of a file with holes
+		if err := r.CheckRead(off, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+	}
 	b := make([]byte, n)
 	if got, err := a.r.ReadAt(b, off); got < len(b) {
 		if err == io.EOF {

@@ -178,6 +178,9 @@ func (c *fileChecker) pieces(wanted func(*elfreloc.Section) bool) iter.Seq[piece
 				return
 			}
 			left -= sec.Size
+			if c.fail(c.CheckRead(int64(sec.Offset), int64(sec.Size))) {
+				return
+			}
 			for off := uint64(0); off < sec.Size && c.err == nil && wanted(sec); off += chunk {
 				data, err := c.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 				if c.fail(err) || !yield(piece{sec, data, sec.Addr + off}) {

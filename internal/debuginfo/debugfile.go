@@ -18,11 +18,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/regular"
 )
 
 // debugRoots are the directories that distributions install debug files to.
@@ -33,7 +36,7 @@ type DebugFile struct {
 	*elfreloc.Object
 	Path string
 
-	file *os.File
+	file *regular.File
 }
 
 // Close closes the file. What was read of the Object stays.
@@ -46,6 +49,12 @@ func (f *DebugFile) Close() error { return f.file.Close() }
 // An error says why files with the right names are not the image's. A caller may
 // show it and go on without.
 func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
+	return OpenDebugFileBelow("", image, path, roots)
+}
+
+// OpenDebugFileBelow is OpenDebugFile for an image whose path is that of a process with another root: the names are those of
+// that process, and no link leads out of the root.
+func OpenDebugFileBelow(root string, image *elfreloc.Object, path string, roots []string) (*DebugFile, error) {
 	if roots == nil {
 		roots = debugRoots
 	}
@@ -53,7 +62,7 @@ func OpenDebugFile(image *elfreloc.Object, path string, roots []string) (*DebugF
 	if err != nil {
 		return nil, err
 	}
-	s := &fileSearch{image: image, path: path, id: id}
+	s := &fileSearch{root: root, image: image, path: path, id: id}
 	for _, name := range byBuildID(id, roots) {
 		if f := s.try(name, nil); f != nil {
 			return f, nil
@@ -136,6 +145,7 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 
 // fileSearch is the search for the debug file of one image.
 type fileSearch struct {
+	root    string // of the process whose names are searched for, "" for ours
 	image   *elfreloc.Object
 	path    string
 	id      []byte
@@ -145,36 +155,37 @@ type fileSearch struct {
 // try opens a file if it is there and the image's. Its checksum is compared
 // unless that is nil.
 func (s *fileSearch) try(name string, checksum *uint32) *DebugFile {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil // opening a pipe would wait for ever
-	}
-	if self, err := os.Stat(s.path); err == nil && os.SameFile(self, info) {
+	file, err := s.open(name)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !regular.IsType(err) {
+			s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
+		}
 		return nil
 	}
-	f, err := s.open(name, checksum)
+	if self, err := os.Stat(s.path); s.root == "" && err == nil && os.SameFile(self, file.Info) {
+		file.Close()
+		return nil
+	}
+	o, err := s.check(file, checksum)
 	if err != nil {
+		file.Close()
 		s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
 		return nil
 	}
-	return f
+	return &DebugFile{o, name, file}
 }
 
-func (s *fileSearch) open(name string, checksum *uint32) (f *DebugFile, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
+func (s *fileSearch) open(name string) (*regular.File, error) {
+	if s.root != "" {
+		return regular.OpenBelow(s.root, name, name)
 	}
-	defer func() {
-		if err != nil {
-			file.Close()
-		}
-	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	o, err := elfreloc.Open(file, info.Size(), name)
+	return regular.Open(name)
+}
+
+// check returns the object of a file if it is the image's.
+func (s *fileSearch) check(file *regular.File, checksum *uint32) (*elfreloc.Object, error) {
+	name := file.Path
+	o, err := elfreloc.Open(file, file.Info.Size(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +200,18 @@ func (s *fileSearch) open(name string, checksum *uint32) (f *DebugFile, err erro
 		return nil, fmt.Errorf("%s: build id %x, want %x", name, id, s.id)
 	}
 	if checksum != nil {
+		if err := o.CheckRead(0, o.Size()); err != nil {
+			return nil, err
+		}
 		sum := crc32.NewIEEE()
-		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, info.Size())); err != nil {
+		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, o.Size())); err != nil {
 			return nil, err
 		}
 		if sum.Sum32() != *checksum {
 			return nil, fmt.Errorf("%s: CRC-32 %#08x, want %#08x", name, sum.Sum32(), *checksum)
 		}
 	}
-	return &DebugFile{o, name, file}, nil
+	return o, nil
 }
 
 // noteLimit bounds the notes that are read at once, and allNotes those that are read of

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,4 +170,44 @@ func find(image *elfreloc.Object, path string, roots []string) (string, error) {
 		return "", err
 	}
 	return f.Path, f.Close()
+}
+
+// The names of a process with another root lead to what is below that, also by links.
+func TestDebugFilesBelowARoot(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are read on Linux alone")
+	}
+	for _, flag := range []string{noID, withID} {
+		directory := setup(t, flag)
+		o := openFile(t, filepath.Join(directory, "bin", "image"))
+		below := func(want string) {
+			t.Helper()
+			f, err := debuginfo.OpenDebugFileBelow(directory, o, "/bin/image", nil)
+			switch {
+			case want != "" && f == nil:
+				t.Errorf("no %s: %v", want, err)
+			case f != nil:
+				expect.Equal(t, want, f.Path)
+				expect.OK(t, f.Close())
+			}
+		}
+		below("/bin/image.debug")
+		move(t, filepath.Join(directory, "bin", "image.debug"), filepath.Join(directory, "kept", "image.debug"))
+		below("")
+		// The link is absolute: the path of the process.
+		expect.OK(t, os.Symlink("/kept/image.debug", filepath.Join(directory, "bin", "image.debug")))
+		below("/bin/image.debug")
+		expect.OK(t, os.Remove(filepath.Join(directory, "bin", "image.debug")))
+		expect.OK(t, os.Symlink(filepath.Join(directory, "kept", "image.debug"), filepath.Join(directory, "bin", "image.debug")))
+		below("")
+	}
+}
+
+// A debug file with a hole is not summed: its checksum would take as long as its size says.
+func TestDebugFileWithAHole(t *testing.T) {
+	directory := setup(t, noID)
+	expect.OK(t, os.Truncate(filepath.Join(directory, "bin", "image.debug"), 1<<42))
+	image := filepath.Join(directory, "bin", "image")
+	_, err := find(openFile(t, image), image, nil)
+	expect.Error(t, err, "are a hole")
 }

@@ -14,6 +14,7 @@ import (
 	"sdtconvert/internal/debuginfo"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/seeds"
 )
 
 // unit4 returns a unit of DWARF 4 with one entry.
@@ -238,19 +239,8 @@ func FuzzLines(f *testing.F) {
 // FuzzDWARF looks up addresses in an image that is sound but for its debug
 // information.
 func FuzzDWARF(f *testing.F) {
-	for _, file := range objects.Committed(f, 1<<20) {
-		if !strings.Contains(file.Name, "-g.o") {
-			continue
-		}
-		o, err := elfreloc.Open(bytes.NewReader(file.Data), int64(len(file.Data)), file.Name)
-		expect.OK(f, err)
-		found := make(map[string][]byte)
-		for i := range o.Sections {
-			if found[o.Sections[i].Name], err = o.Data(i); err != nil {
-				f.Fatal(err)
-			}
-		}
-		f.Add(found[".debug_info"], found[".debug_abbrev"], found[".debug_line"], found[".debug_rnglists"], found[".debug_str"])
+	if seeds.Few(f) {
+		addDWARF(f)
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, line, ranges, text []byte) {
 		table, err := openDebug(t, map[string][]byte{
@@ -271,6 +261,26 @@ func FuzzDWARF(f *testing.F) {
 		probeCalls(calls)
 		check(t, table, table.Err())
 	})
+}
+
+// addDWARF adds the debug information of the small committed objects.
+func addDWARF(f *testing.F) {
+	f.Helper()
+	const limit = 16 << 10
+	for _, file := range objects.Committed(f, limit) {
+		if !strings.Contains(file.Name, "-g.o") {
+			continue
+		}
+		o, err := elfreloc.Open(bytes.NewReader(file.Data), int64(len(file.Data)), file.Name)
+		expect.OK(f, err)
+		found := make(map[string][]byte)
+		for i := range o.Sections {
+			if found[o.Sections[i].Name], err = o.Data(i); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.Add(found[".debug_info"], found[".debug_abbrev"], found[".debug_line"], found[".debug_rnglists"], found[".debug_str"])
+	}
 }
 
 func check(t *testing.T, table *debuginfo.Lines, err error) {

@@ -158,7 +158,7 @@ func bare(err error) error {
 
 // hold accounts for memory that debug information is about to take.
 func (s *sections) hold(n uint64) error {
-	limit := min(maxDebug, unpackBase+unpackFactor*uint64(s.o.Size()))
+	limit := min(maxDebug, unpackBase+unpackFactor*uint64(s.o.Held()))
 	if n > limit || s.held+n > limit {
 		return fmt.Errorf("more than %d MiB of it would have to be held in memory", limit>>20)
 	}

@@ -1,6 +1,7 @@
 package design
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,6 +65,36 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
+// quotedTest is the name of a test between backquotes, and testFunction begins one.
+var (
+	quotedTest   = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")
+	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9]*)\(`)
+)
+
+// What is promised of untrusted input names tests that there are.
+func TestPromisesAreTested(t *testing.T) {
+	tests := map[string]bool{}
+	expect.OK(t, filepath.WalkDir(tools.Root(), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range testFunction.FindAllSubmatch(disk.Read(t, path), -1) {
+				tests[string(m[1])] = true
+			}
+		}
+		return err
+	}))
+	count := 0
+	for _, page := range []string{"SECURITY.md", "docs/limits.md"} {
+		for _, m := range quotedTest.FindAllSubmatch(disk.Read(t, tools.Root(page)), -1) {
+			if count++; !tests[string(m[1])] {
+				t.Errorf("%s: there is no %s", page, m[1])
+			}
+		}
+	}
+	if count < 20 {
+		t.Errorf("only %d tests are named", count)
+	}
+}
+
 func TestPackagesAreDescribed(t *testing.T) {
 	_, table, _ := strings.Cut(string(disk.Read(t, tools.Root("docs", "design.md"))), "\n## Packages\n")
 	table, _, _ = strings.Cut(table, "\n## ")

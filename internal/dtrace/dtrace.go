@@ -193,6 +193,9 @@ func (a *aliasNames) name(f resolve.Function) (name string, err error) {
 // from a directory, and of what is in it. DTrace takes the whole path, which differs from
 // machine to machine; without any, copies of an object in two directories had one number.
 func objectID(o *elfreloc.Object, directory string) (string, error) {
+	if err := o.CheckRead(0, o.Size()); err != nil {
+		return "", err
+	}
 	h := fnv.New64a()
 	io.WriteString(h, pathFrom(directory, o.Name))
 	for off := int64(0); off < o.Size(); off += elfreloc.BlockSize {

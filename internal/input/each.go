@@ -143,7 +143,18 @@ func (a *Archive) open(m *archive.Member) (*File, error) {
 			return nil, err
 		}
 	}
-	return Open(path)
+	f, err := Open(path)
+	if err != nil || a.o.FollowThin {
+		return f, err
+	}
+	// A link may have changed since: what is open says where it is.
+	if opened := f.file.RealPath(); opened != "" {
+		if err := a.CheckInside(opened); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 // NestedError says that a member of a thin archive is in another archive.

@@ -14,9 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/regular"
 )
 
 // ErrChanged says that a file is no longer what was opened.
@@ -28,34 +28,33 @@ type File struct {
 	Path string
 	Info fs.FileInfo
 
-	file    *os.File
+	file    *regular.File
 	content *[]byte // once Source.Load has read all of it; of loaded
 }
 
-// Open opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
-// which means nothing to a regular file.
+// Open opens a regular file, as package regular does.
 func Open(path string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	switch {
-	case err != nil || info.Mode().IsRegular():
-	case info.IsDir():
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
-	default:
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &File{file: f, Path: path, Info: info}, nil
+	return FromFile(f), nil
 }
+
+// FromFile makes a file of one that is open. Close closes it.
+func FromFile(f *regular.File) *File { return &File{file: f, Path: f.Path, Info: f.Info} }
+
+// Descriptor returns the descriptor of the open file, for what belongs to it besides its contents.
+func (f *File) Descriptor() int { return int(f.file.Fd()) }
 
 // Size returns the length of the file in bytes.
 func (f *File) Size() int64 { return f.Info.Size() }
+
+// Held returns how many bytes the file holds: its size without holes.
+func (f *File) Held() int64 { return f.file.Held() }
+
+// CheckRead returns an error if n bytes at an offset are not to be read at once, as regular.File says.
+func (f *File) CheckRead(off, n int64) error { return f.file.CheckRead(off, n) }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {

@@ -123,6 +123,9 @@ func (s *Source) LTOSymbols(o *Object) ([]lto.Symbol, error) {
 	if o != nil {
 		return lto.Symbols(o.Object)
 	}
+	if err := s.CheckRead(0, s.Size); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
 	code := make([]byte, s.Size)
 	if err := s.readFull(code); err != nil {
 		return nil, err

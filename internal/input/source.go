@@ -52,6 +52,12 @@ func (s *Source) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
+// Held implements elfreloc.BoundedReader.
+func (s *Source) Held() int64 { return min(s.Size, s.File.Held()) }
+
+// CheckRead implements elfreloc.BoundedReader.
+func (s *Source) CheckRead(off, n int64) error { return s.File.CheckRead(s.Start+off, n) }
+
 // loadedSize is the size of the largest source that Load reads, in bytes.
 const loadedSize = 1 << 20
 

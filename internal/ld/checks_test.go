@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/patch"
@@ -86,7 +87,7 @@ func TestRenameDependency(t *testing.T) {
 	self := expect.Value(os.Executable())(t)
 	disk.Write(t, "d", "out: a.o /tmp/x.o\n\n/tmp/x.o:\n")
 	s := testLink("ld").lookAt("-o out --dependency-file=gone --dependency-file=d")
-	expect.OK(t, renameDependency(s.line, "/tmp/x.o"))
+	expect.OK(t, renameDependency(s.line, "/tmp/x.o", new(replace.Writer)))
 	expect.Equal(t, "out: a.o "+self+"\n\n"+self+":\n", string(disk.Read(t, "d")))
 	disk.Absent(t, "gone")
 }

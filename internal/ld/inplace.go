@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/replace"
 )
 
 // linkInPlace converts the files that the look has found, and runs the linker with its line and,
@@ -64,7 +65,7 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	if err != nil || status != (process.Status{}) {
 		return status, err
 	}
-	return status, renameDependency(s.line, added)
+	return status, renameDependency(s.line, added, l.session.files)
 }
 
 // inputsToConvert returns the inputs to convert in place. It fails if one cannot be.
@@ -85,7 +86,7 @@ func inputsToConvert(inputs []*inputFile) (convertible []*inputFile, err error) 
 
 // renameDependency has a dependency file name sdtconvert in place of an object that is removed, as
 // ninja links again when a dependency is missing.
-func renameDependency(ln *commandLine, removed string) error {
+func renameDependency(ln *commandLine, removed string, files *replace.Writer) error {
 	for i := range ln.args {
 		arg := &ln.args[i]
 		if arg.name != "dependency-file" {
@@ -103,7 +104,7 @@ func renameDependency(ln *commandLine, removed string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte(removed), []byte(self)), 0o666); err != nil {
+		if err := files.New(path, bytes.ReplaceAll(data, []byte(removed), []byte(self))); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package ld
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,12 +23,16 @@ const longestLibraryScript = 4 << 10
 
 // readLibraryScript reads a script. ok is false for any other script or file.
 func readLibraryScript(path string) (s libraryScript, ok bool) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > longestLibraryScript {
-		return s, false // a pipe can be read once
-	}
-	text, err := os.ReadFile(path)
+	f, err := input.Open(path) // a pipe can be read once
 	if err != nil {
+		return s, false
+	}
+	defer f.Close()
+	if f.Size() > longestLibraryScript {
+		return s, false
+	}
+	text := make([]byte, f.Size())
+	if n, _ := f.ReadAt(text, 0); n < len(text) {
 		return s, false
 	}
 	words := scriptWords(string(text))

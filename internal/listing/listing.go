@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/regular"
 	"sdtconvert/internal/sites"
 )
 
@@ -31,6 +32,8 @@ type Listing struct {
 	Machine string   `json:"machine"`
 	Probes  []*Probe `json:"probes"` // in the order of their first sites
 	Errors  []string `json:"errors,omitempty"`
+
+	transient bool // an error may be gone when a loader has done its work
 }
 
 // Probe is a probe of one function.
@@ -89,7 +92,10 @@ type Options struct {
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }
 
-func (l *Listing) fail(err error) { l.Errors = append(l.Errors, err.Error()) }
+func (l *Listing) fail(err error) {
+	l.Errors = append(l.Errors, err.Error())
+	l.transient = l.transient || !regular.IsLimit(err)
+}
 
 // Pattern matches the four parts of a probe's name. A part that is "" matches
 // anything, others are globs as dtrace(1) has them. Compile has to come before Match.

@@ -20,6 +20,7 @@ import (
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/regular"
 	"sdtconvert/linkerset"
 )
 
@@ -77,19 +78,21 @@ func (o *Options) source(src *input.Source, out *Listing) error {
 const (
 	startAttempts = 9
 	startPause    = 5 * time.Millisecond // after the first attempt; each is twice the last, together 1.3 s
+	startTime     = 2 * time.Second      // after which no attempt follows
 )
 
 // Process lists all that is loaded in a process and holds records. done is called
 // with the listing of each module; an error is of the process. If a record leads nowhere, the
 // process is read again a little later.
 func Process(pid int, o *Options, done func(*Listing)) error {
+	begin := time.Now()
 	for attempt := 1; ; attempt++ {
 		var warnings []error
 		once := *o
 		once.Places.Warn = func(err error) { warnings = append(warnings, err) }
 		listings, err := once.process(pid)
-		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
-		if attempt < startAttempts && slices.ContainsFunc(listings, isBroken) {
+		isTransient := func(l *Listing) bool { return l.transient }
+		if attempt < startAttempts && time.Since(begin) < startTime && slices.ContainsFunc(listings, isTransient) {
 			time.Sleep(startPause << (attempt - 1))
 			continue
 		}
@@ -110,17 +113,23 @@ func (o *Options) process(pid int) (listings []*Listing, _ error) {
 		return nil, err
 	}
 	defer process.Close()
+	codes := locate.NewModules(o.Places)
+	defer codes.Close()
 	for _, m := range process.Modules {
-		if m.Note != "" {
-			o.Places.Warn(fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note))
+		out := newListing(m.Path)
+		note := fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note)
+		switch {
+		case m.Limited:
+			out.Errors = append(out.Errors, note.Error())
+			listings = append(listings, out)
+		case m.Note != "":
+			o.Places.Warn(note)
 		}
 		if m.Image == nil {
 			continue
 		}
-		out := newListing(m.Path)
-		code := locate.NewModuleCode(m, o.Places)
+		code := codes.CodeOf(m)
 		err := o.code(code, moduleMemory{process, m}, out)
-		code.Close()
 		if errors.Is(err, errNoProbes) {
 			continue
 		}
@@ -159,7 +168,7 @@ type Unread struct {
 // libraries, by path. done is called with each listing, and progress after each file. It returns why
 // others could not be read.
 func System(o *Options, jobs int, done func(*Listing), progress func(files, total int)) ([]Unread, error) {
-	s := &system{Options: *o, reasons: map[string]int{}}
+	s := &system{Options: *o, mapped: map[string]*image.CodeFile{}, reasons: map[string]int{}}
 	s.Places.Warn = func(error) {}
 	if err := s.findMapped(); err != nil {
 		return nil, err
@@ -172,10 +181,14 @@ func System(o *Options, jobs int, done func(*Listing), progress func(files, tota
 	slices.Sort(files)
 	parallel.InOrder(len(files), jobs, func(i int) *fileListing {
 		out := newListing(files[i])
-		return &fileListing{out, s.list(files[i], out)}
+		err := s.list(files[i], out)
+		if regular.IsLimit(err) { // the file has to be named
+			out.fail(err)
+		}
+		return &fileListing{out, err}
 	}, func(i int, f *fileListing) {
 		switch {
-		case f.err != nil && !errors.Is(f.err, errNoProbes):
+		case f.err != nil && len(f.listing.Errors) == 0 && !errors.Is(f.err, errNoProbes):
 			s.unread(f.err)
 		case len(f.listing.Probes)+len(f.listing.Errors) > 0:
 			done(f.listing)
@@ -189,7 +202,8 @@ func System(o *Options, jobs int, done func(*Listing), progress func(files, tota
 type system struct {
 	Options
 	files   []string
-	reasons map[string]int // how many files or processes could not be read, by reason
+	mapped  map[string]*image.CodeFile // by path; others are libraries
+	reasons map[string]int             // how many files or processes could not be read, by reason
 }
 
 type fileListing struct {
@@ -222,18 +236,19 @@ func (s *system) findMapped() error {
 	if err != nil {
 		return err
 	}
+	var code image.CodeFiles
 	for _, p := range processes {
 		pid, err := strconv.Atoi(p.Name())
 		if err != nil {
 			continue
 		}
-		files, err := image.MappedCode(pid)
-		switch {
-		case errors.Is(err, image.ErrNoMemory):
-		case err != nil:
+		if err := code.Add(pid); err != nil && !errors.Is(err, image.ErrNoMemory) {
 			s.unread(err)
 		}
-		s.files = append(s.files, files...)
+	}
+	for _, f := range code.Files {
+		s.files = append(s.files, f.Path)
+		s.mapped[f.Path] = f
 	}
 	return nil
 }
@@ -257,12 +272,30 @@ func (s *system) findLibraries() {
 	}
 }
 
+// mostOfFile bounds what is read of a file at once, in bytes: nobody has named it.
+const mostOfFile = 1 << 30
+
+// open opens a file: a mapped one, or a library.
+func (s *system) open(path string) (*regular.File, error) {
+	mapped := s.mapped[path]
+	if mapped == nil {
+		return regular.Open(path)
+	}
+	f, err := mapped.Open()
+	if err != nil {
+		return nil, err
+	}
+	return regular.FromFile(f, path)
+}
+
 // list lists a file, if it is a linked one whose headers say that it may have probes.
 func (s *system) list(path string, out *Listing) error {
-	in, err := input.Open(path)
+	f, err := s.open(path)
 	if err != nil {
 		return err
 	}
+	f.Most = mostOfFile
+	in := input.FromFile(f)
 	defer in.Close()
 	src := in.Source()
 	if typ, err := src.Type(); err != nil || typ != input.ELFFile {

@@ -7,6 +7,7 @@ package locate
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,11 +34,17 @@ type Options struct {
 // Code is the code of one object or image. It serves one goroutine at a time, and
 // is good for as long as what it was made of is open.
 type Code struct {
+	*fileCode
+	Base uint64 // what a loader has added to the addresses of the file; 0 in a file
+}
+
+// fileCode is the code of a file, which several modules may share.
+type fileCode struct {
 	Path   string // of the file
+	root   string // of the process that has loaded it, "" for ours
 	Module string // what dtrace(1) calls it: moduleName of the file, or the name of the member of an archive
 	Object *elfreloc.Object
 	Image  image.Image // of the file: at the addresses that it was linked for
-	Base   uint64      // what a loader has added to these; 0 in a file
 
 	o         Options
 	read      bool
@@ -68,7 +75,7 @@ func NewCode(object *input.Object, o Options) (*Code, error) {
 		return nil, err
 	}
 	src := object.Source
-	c := &Code{Path: src.File.Path, Module: moduleName(src.File.Path, object.Object), Object: object.Object, Image: im, o: o}
+	c := &Code{fileCode: &fileCode{Path: src.File.Path, Module: moduleName(src.File.Path, object.Object), Object: object.Object, Image: im, o: o}}
 	if src.Member != nil {
 		c.Module = filepath.Base(src.Member.Name)
 	}
@@ -78,7 +85,35 @@ func NewCode(object *input.Object, o Options) (*Code, error) {
 // NewModuleCode makes the code of a module that can be read, at the addresses where the
 // process has it.
 func NewModuleCode(m *image.Module, o Options) *Code {
-	return &Code{Path: m.Path, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, Base: m.Base, o: o}
+	return &Code{&fileCode{Path: m.Path, root: m.Root, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, o: o}, m.Base}
+}
+
+// Modules makes the codes of a process's modules. What is read of a file that is loaded several times is read once.
+type Modules struct {
+	o     Options
+	files map[image.Image]*fileCode
+}
+
+// NewModules makes no code yet. Close it.
+func NewModules(o Options) *Modules { return &Modules{o, map[image.Image]*fileCode{}} }
+
+// CodeOf returns the code of a module that can be read. It is good until Close.
+func (s *Modules) CodeOf(m *image.Module) *Code {
+	file := s.files[m.Image]
+	if file == nil {
+		file = NewModuleCode(m, s.o).fileCode
+		s.files[m.Image] = file
+	}
+	return &Code{file, m.Base}
+}
+
+// Close closes all codes.
+func (s *Modules) Close() error {
+	var errs []error
+	for _, file := range s.files {
+		errs = append(errs, (&Code{fileCode: file}).Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Read reads what names addresses, once: the functions and, where they are wanted, the
@@ -106,7 +141,7 @@ func (c *Code) Read() error {
 func (c *Code) debugObject() (*elfreloc.Object, error) {
 	if !c.debugSought {
 		c.debugSought = true
-		c.debug, c.debugErr = debuginfo.OpenDebugFile(c.Object, c.Path, nil)
+		c.debug, c.debugErr = debuginfo.OpenDebugFileBelow(c.root, c.Object, c.Path, nil)
 	}
 	if c.debug == nil {
 		return nil, c.debugErr

@@ -16,10 +16,11 @@ import (
 type Space struct {
 	image.Image // of the file, or the process
 
-	in    *input.File // nil for a process
-	file  *Code       // the same
-	codes map[*image.Module]*Code
-	o     Options
+	in      *input.File // nil for a process
+	file    *Code       // the same
+	codes   map[*image.Module]*Code
+	modules *Modules
+	o       Options
 }
 
 // Address is where an address is. docs/output.md describes its JSON. What is not
@@ -89,7 +90,7 @@ func OpenProcess(pid int, o Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Space{Image: p, o: o, codes: map[*image.Module]*Code{}}, nil
+	return &Space{Image: p, o: o, codes: map[*image.Module]*Code{}, modules: NewModules(o)}, nil
 }
 
 // Close closes the files of the space.
@@ -97,13 +98,7 @@ func (s *Space) Close() error {
 	if s.file != nil {
 		return errors.Join(s.file.Close(), s.in.Close())
 	}
-	p := s.Image.(*image.Process)
-	for _, m := range p.Modules {
-		if c := s.codes[m]; c != nil {
-			c.Close()
-		}
-	}
-	return p.Close()
+	return errors.Join(s.modules.Close(), s.Image.(*image.Process).Close())
 }
 
 // parse reads an address, which in an object is a section and an offset.
@@ -150,9 +145,8 @@ func (s *Space) codeAt(a image.Addr) (*Code, error) {
 	if m.Image == nil {
 		return nil, fmt.Errorf("%s: %#x: is in %s, which cannot be read", s.Name(), a.Offset, m.Path)
 	}
-	c := NewModuleCode(m, s.o)
+	c := s.modules.CodeOf(m)
 	if err := c.Read(); err != nil {
-		c.Close()
 		return nil, err
 	}
 	s.codes[m] = c

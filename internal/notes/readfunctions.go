@@ -58,7 +58,7 @@ func ReadFunctions(o *elfreloc.Object, im image.Image) (rows []FunctionRow, faul
 
 // mostScanned bounds the bytes that are searched for the ends of names. Rows of a hostile table may have names that share
 // their bytes.
-func mostScanned(o *elfreloc.Object) int64 { return 16*o.Size() + 1<<16 }
+func mostScanned(o *elfreloc.Object) int64 { return 16*o.Held() + 1<<16 }
 
 // functionReader reads tables.
 type functionReader struct {

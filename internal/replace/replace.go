@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,7 @@ type Writer struct {
 
 	once      sync.Once
 	mu        sync.RWMutex // held for reading while a file is made, renamed or changed by its name
-	tempFiles sync.Map     // names of temporary files that exist
+	tempFiles sync.Map     // the *temporary files that exist
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
@@ -44,17 +45,22 @@ type Writer struct {
 // about to end.
 func (w *Writer) Abandon() {
 	w.mu.Lock() // and never unlock
-	w.tempFiles.Range(func(name, _ any) bool {
-		os.Remove(name.(string))
+	w.tempFiles.Range(func(file, _ any) bool {
+		t := file.(*temporary)
+		t.directory.Remove(t.name())
 		return true
 	})
 }
 
-// File writes out, made from in, to path, with the mode of in and, as far as permitted, its owner. If path is the
+// File writes out, made from in, to path, with the mode, the access list and the attributes of in and, as far as permitted, its owner. If
+// they cannot be copied, that is an error. If path is the
 // input itself, its time of modification is kept too: ninja compiles an object of another time again. A symbolic
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
+	if err := checkHoles(in); err != nil {
+		return err
+	}
 	if w.TakeDescriptor != nil {
 		f, err := w.createUnnamed(path, out.Size)
 		if err != nil {
@@ -70,8 +76,16 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
 		func(t *temporary, target string) error { return t.replaceTarget(target, in) })
 }
 
+// checkHoles refuses an input that is mostly a hole: an output has none, and would take more room on disk.
+func checkHoles(in *input.File) error {
+	if err := in.CheckRead(0, in.Size()); err != nil {
+		return fmt.Errorf("%s: %w", in.Path, err)
+	}
+	return nil
+}
+
 // New writes a file that is made from no other. It gets the mode that any new
-// file gets, or the mode of the file that it replaces. Links and devices are
+// file gets, or the mode and the attributes of the file that it replaces. Links and devices are
 // treated as File treats them.
 func (w *Writer) New(path string, data []byte) error {
 	contents := func(to *os.File) error {
@@ -79,11 +93,21 @@ func (w *Writer) New(path string, data []byte) error {
 		return err
 	}
 	return w.write(path, 0o666, contents, func(t *temporary, target string) error {
-		if old, err := os.Stat(target); err == nil {
-			if err := t.Chmod(old.Mode() & os.ModePerm); err != nil {
-				return err
-			}
+		old, err := input.Open(target)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return t.rename(target)
+		case err != nil:
+			return err
 		}
+		defer old.Close()
+		if err := copyAttributes(t.File, old.Descriptor(), true); err != nil {
+			return err
+		}
+		if err := t.Chmod(old.Info.Mode() & os.ModePerm); err != nil {
+			return err
+		}
+		old.Close() // Windows replaces no file that is open
 		return t.rename(target)
 	})
 }
@@ -102,7 +126,7 @@ func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File)
 		}
 		return errors.Join(contents(f), f.Close())
 	}
-	temp, err := w.createTemp(target, mode)
+	temp, err := w.createTemp(path, target, mode)
 	if err != nil {
 		return err
 	}
@@ -161,13 +185,16 @@ type Stream struct {
 // Stream begins an output, made from in, that is to be written to path as File does, with
 // room for a beginning of so many bytes. Discard is called in any case.
 func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
+	if err := checkHoles(in); err != nil {
+		return nil, err
+	}
 	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
 	if w.TakeDescriptor != nil {
 		f, err := w.createUnnamed(path, in.Size())
 		if err != nil {
 			return nil, err
 		}
-		s.target, s.temp = path, &temporary{File: f, writer: w, unnamed: true}
+		s.target, s.temp = path, &temporary{File: f, writer: w}
 	} else {
 		target, regular, err := resolve(path)
 		if err != nil {
@@ -178,7 +205,7 @@ func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error)
 		} else {
 			target = paths.Join(os.TempDir(), filepath.Base(target))
 		}
-		if s.temp, err = w.createTemp(target, 0o600); err != nil {
+		if s.temp, err = w.createTemp(path, target, 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -218,7 +245,7 @@ func (s *Stream) Finish(begin []elfreloc.Extent) error {
 		err = writeOutput(s.temp.File, s.in, out)
 	}
 	switch {
-	case err == nil && s.temp.unnamed:
+	case err == nil && s.temp.directory == nil:
 		return s.in.CheckUnchanged()
 	case err == nil:
 		err = s.temp.replaceTarget(s.target, s.in)

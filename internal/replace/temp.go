@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/paths"
@@ -18,40 +17,49 @@ import (
 // temporary is a file that becomes its target by a rename, or is removed.
 type temporary struct {
 	*os.File
-	writer  *Writer
-	done    bool
-	unnamed bool
+	writer    *Writer
+	directory *Directory // nil for a file without a name
+	asked     string     // the path that target was found by
+	done      bool
 }
 
-func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error) {
+func (w *Writer) createTemp(asked, target string, mode fs.FileMode) (*temporary, error) {
 	if w.BeforeFirstFile != nil {
 		w.once.Do(w.BeforeFirstFile)
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	f, err := createUnused(target, mode)
-	if p, ok := err.(*fs.PathError); ok {
-		err = &DirectoryError{target, p.Err}
-	}
+	directory, base, err := openParent(target)
 	if err != nil {
-		return nil, err
+		return nil, directoryError(target, err)
 	}
-	w.tempFiles.Store(f.Name(), nil)
-	return &temporary{File: f, writer: w}, nil
+	f, err := directory.createUnused(base, mode)
+	if err != nil {
+		directory.Close()
+		return nil, directoryError(target, err)
+	}
+	t := &temporary{File: f, writer: w, directory: directory, asked: asked}
+	w.tempFiles.Store(t, nil)
+	return t, nil
 }
 
-// createUnused creates a file beside target, of a name that is not in use.
-func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
+// createUnused creates a file for target, a name in the directory, of a name that is not in use.
+func (d *Directory) createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	const attempts = 10000 // each may meet a name that is taken
-	directory, base := filepath.Split(target)
 	for range attempts {
-		path := directory + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		f, err = d.Create("."+target+"."+strconv.FormatUint(uint64(rand.Uint32()), 36)+".tmp", mode)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
 	return f, err
+}
+
+func directoryError(target string, err error) error {
+	if p, ok := err.(*fs.PathError); ok {
+		return &DirectoryError{target, p.Err}
+	}
+	return err
 }
 
 // DirectoryError says that no file can be created beside a target, which is to be replaced.
@@ -101,24 +109,33 @@ func (t *temporary) replaceTarget(target string, in *input.File) error {
 	return t.rename(target)
 }
 
-// copyMetadata gives the file the mode and, where permitted, the owner of the input, and its time
-// of modification if the input is the target.
+// copyMetadata gives the file the mode, the attributes and, where permitted, the owner of the input, and its time
+// of modification if the input is the target. The attributes come first: with an access list, the bits of the group in
+// the mode say what any group may do at most, and not what the file's own may.
 func (t *temporary) copyMetadata(target string, in *input.File) error {
 	mode := in.Info.Mode()
 	if !chown(t.File, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
+	replaced, err := t.directory.lstat(filepath.Base(target))
+	inPlace := err == nil && os.SameFile(replaced, in.Info)
+	if asked := t.asked == in.Path; asked && !inPlace { // a link may lead elsewhere by now
+		return &fs.PathError{Op: "convert", Path: in.Path, Err: input.ErrChanged}
+	}
+	if err := copyAttributes(t.File, in.Descriptor(), inPlace); err != nil {
+		return err
+	}
 	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil {
 		return err
 	}
-	if replaced, err := os.Stat(target); err != nil || !os.SameFile(replaced, in.Info) {
+	if !inPlace {
 		return nil
 	}
-	// Abandon removes the file of this name.
-	t.writer.mu.RLock()
-	defer t.writer.mu.RUnlock()
-	return os.Chtimes(t.Name(), time.Time{}, in.Info.ModTime())
+	return changeTime(t.File, in.Info.ModTime())
 }
+
+// name returns the name of the file in its directory.
+func (t *temporary) name() string { return filepath.Base(t.Name()) }
 
 // rename closes the file, which may report that the disk is full, and puts it
 // in the place of target.
@@ -128,12 +145,18 @@ func (t *temporary) rename(target string) error {
 	}
 	t.writer.mu.RLock()
 	defer t.writer.mu.RUnlock()
-	if err := os.Rename(t.Name(), target); err != nil {
+	if err := t.directory.Rename(t.name(), filepath.Base(target)); err != nil {
 		return err
 	}
-	t.done = true
-	t.writer.tempFiles.Delete(t.Name())
+	t.forget()
 	return nil
+}
+
+// forget closes the directory of a file that has its name, or is removed.
+func (t *temporary) forget() {
+	t.done = true
+	t.writer.tempFiles.Delete(t)
+	t.directory.Close()
 }
 
 // discard removes the file unless it was renamed.
@@ -142,11 +165,11 @@ func (t *temporary) discard() {
 		return
 	}
 	t.Close()
-	if t.unnamed {
+	if t.directory == nil {
 		return
 	}
-	os.Remove(t.Name())
-	t.writer.tempFiles.Delete(t.Name())
+	t.directory.Remove(t.name())
+	t.forget()
 }
 
 // resolve follows path to the file that is to be replaced, and reports whether

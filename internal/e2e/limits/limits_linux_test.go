@@ -47,6 +47,7 @@ const (
 	steeper      = 4                  // how many times as steep as the file the work may grow
 	littleWork   = 5 * time.Second    // of the processors, which is none
 	mostWork     = 600                // seconds of the processors, with any file
+	longestRun   = 20 * time.Minute   // with the largest files
 	printedShare = 1000               // bytes printed or written for each of the file
 	maxMessage   = growth * usualSize // bytes of output that are kept
 )
@@ -56,6 +57,7 @@ type cost struct {
 	memory  int64         // bytes, the peak
 	work    time.Duration // of the processors
 	printed int64         // bytes
+	text    string        // its beginning
 }
 
 // output counts what is printed, and keeps its beginning.
@@ -70,30 +72,33 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// measure runs the program, which has to end by itself with a status of its own.
-func measure(t *testing.T, directory string, args []string, most int64) cost {
+// measure runs the program, which has to end by itself with a status of its own, before a time is over.
+func measure(t *testing.T, directory string, args []string, most int64, longest time.Duration) cost {
 	t.Helper()
 	var out output
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -t "$1"; shift; exec "$@"`, "sh", fmt.Sprint(mostWork), program}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = directory, &out, &out
 	expect.OK(t, cmd.Start())
 	done := make(chan bool)
-	go guard(cmd.Process, 2*most, done)
+	go guard(cmd.Process, 2*most, longest, done)
 	err := cmd.Wait()
 	close(done)
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || !exit.Exited() || exit.ExitCode() > 3) || bytes.Contains(out.head.Bytes(), []byte("goroutine ")) {
 		t.Errorf("%q: %v: %.500s", args, err, out.head.Bytes())
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return cost{int64(usage.Maxrss) << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size}
+	return cost{int64(usage.Maxrss) << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size, out.head.String()}
 }
 
-// guard kills a process that takes far too much memory, before the machine suffers.
-func guard(p *os.Process, most int64, done <-chan bool) {
+// guard kills a process that takes far too much memory, before the machine suffers, or too long.
+func guard(p *os.Process, most int64, longest time.Duration, done <-chan bool) {
+	end := time.After(longest)
 	for {
 		select {
 		case <-done:
 			return
+		case <-end:
+			p.Kill()
 		case <-time.After(50 * time.Millisecond):
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid))
 			var all, resident int64
@@ -127,7 +132,7 @@ func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 		bound = flagged
 	}
 	most := base + bound*size
-	c := measure(t, directory, args, most)
+	c := measure(t, directory, args, most, longestRun)
 	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {
 		c.printed += info.Size()

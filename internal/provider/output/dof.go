@@ -30,6 +30,9 @@ func (d *DOF) OpenDrti(path string) error {
 		return err
 	}
 	defer f.Close()
+	if err := f.CheckRead(0, f.Size()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	data := make([]byte, f.Size())
 	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
 		return fmt.Errorf("%s: %w", path, err)

@@ -4,6 +4,7 @@ package seeds
 
 import (
 	"errors"
+	"flag"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,21 @@ import (
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 )
+
+// Few prepares a fuzz test for inputs of kilobytes, and reports whether this process wants seeds: only the one that hands them out does, not
+// its workers. Without a limit, the smallest form of each input that is new is searched for a minute, in which nothing else runs.
+func Few(f *testing.F) bool {
+	f.Helper()
+	const minimize, worker = "test.fuzzminimizetime", "test.fuzzworker"
+	isSet := false
+	flag.Visit(func(given *flag.Flag) { isSet = isSet || given.Name == minimize })
+	if !isSet {
+		if err := flag.Set(minimize, "10x"); err != nil {
+			f.Fatal(err)
+		}
+	}
+	return flag.Lookup(worker).Value.String() != "true"
+}
 
 // share is of how many objects one is a seed. A run of whole products has all.
 func share(f *testing.F) int {
@@ -30,7 +46,10 @@ func share(f *testing.F) int {
 // after their conversion, and as images.
 func Add(f *testing.F) {
 	f.Helper()
-	const limit = 16 << 10
+	if !Few(f) {
+		return
+	}
+	const limit = 4 << 10
 	every := share(f)
 	for i, file := range objects.Committed(f, limit) {
 		if i%every != 0 {
