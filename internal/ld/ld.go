@@ -101,7 +101,7 @@ func (l *link) run() (process.Status, error) {
 		l.args = args
 	}
 	ln := parseLine(args, l.linker.hasName("gold"))
-	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished {
+	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished || l.linker.hasName("lld") && ln.generatesInputs() {
 		return l.execLinker(nil)
 	}
 	if err := checkPipes(ln); err != nil {

@@ -188,6 +188,7 @@ func (l *link) runForOutput(p runPlan, c *fileConverter, s *supervise.Supervisor
 	}
 	report := newCodeReport(cmd)
 	r, err := l.superviseCommand(p, c, s, cmd, &report.code)
+	err = cmp.Or(err, report.finish())
 	c.closeLater(slices.Collect(maps.Values(report.code.descriptors))...)
 	if err != nil || r.status != (process.Status{}) || r.isStopped || r.mustRunAgain {
 		return r, err
