@@ -94,10 +94,13 @@ func (s *saver) writeGroups() error {
 		if sec.Type == elf.SHT_GROUP && int(sec.Link) == s.o.symtab && int(sec.Info) < s.e.symbols.Len() {
 			sec.Info = s.numbers.final[sec.Info]
 		}
-		if members := s.e.members[i]; len(members) > 0 {
+		if members := s.e.members[i]; len(members) > 0 || s.e.comdats[i] {
 			data, err := s.o.Data(i)
 			if err != nil {
 				return err
+			}
+			if order := s.o.Encoding.Order; s.e.comdats[i] {
+				order.PutUint32(data, order.Uint32(data)|grpComdat)
 			}
 			s.setData(i, s.appendMembers(data, members))
 		}

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/lto"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -42,7 +43,7 @@ type contents struct {
 // probeUse is what a file has to do with probes.
 type probeUse struct {
 	namesProbes bool         // it names stubs or probe objects
-	callsStubs  bool         // it names stubs, or semaphores of guards, which a conversion changes
+	callsStubs  bool         // it names stubs or semaphores of guards, or symbols of it were made local, which a conversion changes
 	target      patch.Target // of the objects that name probes
 
 	lto lto.Code
@@ -177,7 +178,11 @@ func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, er
 	if namesProbes, callsStubs, err = e.mentions(o.NamesContain); err == nil && callsStubs {
 		callsStubs, err = e.options.Names.HasStub(o)
 	}
-	return namesProbes || e.hasRecords(o), callsStubs, err
+	hasBase := func(s elfreloc.Section) bool { return s.Name == notes.BaseSection } // perhaps of others' macros
+	if namesProbes = namesProbes || e.hasRecords(o); err == nil && !callsStubs && (namesProbes || slices.ContainsFunc(o.Sections, hasBase)) {
+		callsStubs, err = patch.IsLocalized(o, e.options.ProbePrefix)
+	}
+	return namesProbes, callsStubs, err
 }
 
 // hasRecords reports whether an object was converted, in any layout: the target of the link is not known yet. Its probe

@@ -52,7 +52,7 @@ func (l *link) finishLink(o output, status process.Status, err error, unconverte
 	return status, verify(o, l.Convert.Patch.Names, unconverted)
 }
 
-// verify fails if the output holds an unconverted tracepoint, and removes it: the conversion may have missed an
+// verify fails if the output holds an unconverted tracepoint, or notes with wrong addresses, and removes it: the conversion may have missed an
 // input that only the linker knows, or that it could not see. The error names those of the inputs, which were
 // not converted, that hold it.
 func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
@@ -66,9 +66,24 @@ func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
 	case len(findings) > 0:
 		err = unconvertedError(o.path, findings, inputsHolding(findings, unconverted, patterns))
 	default:
+		err = checkBases(o.path)
+	}
+	if err == nil {
 		return nil
 	}
 	return errors.Join(err, os.Remove(o.path))
+}
+
+// checkBases fails if notes of an output have wrong addresses.
+func checkBases(path string) error {
+	findings, err := check.WrongBases(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot look at the notes of the output: %w", err)
+	case len(findings) > 0:
+		return fmt.Errorf("%s: %s. The output is removed", path, findings[0].Message)
+	}
+	return nil
 }
 
 // unconvertedError says which probes an output holds unconverted, and which files they are of.
