@@ -16,14 +16,14 @@ import (
 	"sdtconvert/internal/notes"
 )
 
-// localizedSymbol is a symbol that was global, of which a link keeps one.
+// localizedSymbol is a symbol that was global and weak, of which a link keeps one.
 type localizedSymbol struct {
 	index uint32
 	name  string // that it had
 	elfreloc.Symbol
 }
 
-// IsLocalized reports whether a tool has made symbols of an object local, or has renamed them, that a link has to see
+// IsLocalized reports whether a tool has made symbols of an object local, or strong, or has renamed them, that a link has to see
 // by their names. Restore takes that back. Probe objects have a prefix, "" for the default.
 func IsLocalized(o *elfreloc.Object, probePrefix string) (bool, error) {
 	symbols, err := localizedSymbols(o, probePrefix)
@@ -85,7 +85,7 @@ func localizedSymbols(o *elfreloc.Object, probePrefix string) (symbols []localiz
 		if prefix, ok := strings.CutSuffix(s.Name, name); ok && name != "" {
 			added = cmp.Or(added, prefix)
 		}
-		if name != "" && (s.Bind == elf.STB_LOCAL || s.Name != name) {
+		if name != "" && (s.Bind != elf.STB_WEAK || s.Name != name) {
 			symbols = append(symbols, localizedSymbol{uint32(i), name, s})
 		}
 	}
@@ -135,14 +135,14 @@ type restorer struct {
 // definition unless it has one.
 func (r *restorer) restore(s *localizedSymbol) error {
 	global := s.Symbol
-	if global.Name = s.name; global.Bind == elf.STB_LOCAL {
+	if global.Name = s.name; global.Bind == elf.STB_LOCAL || s.Section > 0 && s.Visibility() == elf.STV_HIDDEN {
 		global.Bind = elf.STB_WEAK
 	}
 	to, err := r.global(s)
 	switch {
 	case err != nil:
 		return err
-	case to == 0 && s.Bind != elf.STB_LOCAL: // renamed
+	case s.Bind != elf.STB_LOCAL && (to == 0 || to == s.index): // renamed, or no longer weak
 		to = s.index
 		r.e.SetSymbol(to, global)
 	case to == 0:

@@ -2,6 +2,7 @@ package check
 
 import (
 	"debug/elf"
+	"errors"
 	"slices"
 
 	"sdtconvert/image"
@@ -13,14 +14,21 @@ import (
 	"sdtconvert/patch"
 )
 
-// UnconvertedFile returns the tracepoints of a file, as Unconverted does.
+// ErrNotELF says that a file does not show its tracepoints.
+var ErrNotELF = errors.New("it is not ELF (--oformat), which shows no tracepoints")
+
+// UnconvertedFile returns the tracepoints of a file, as Unconverted does, or ErrNotELF.
 func UnconvertedFile(path string, names patch.Names) ([]Finding, error) {
 	f, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return Unconverted(f.Source(), names)
+	src := f.Source()
+	if _, _, isELF := src.Ident(); !isELF {
+		return nil, ErrNotELF
+	}
+	return Unconverted(src, names)
 }
 
 // ProbesOf returns the probes of findings, sorted.

@@ -113,19 +113,42 @@ func isRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// checkPipes refuses an input that is a pipe if the output has no symbols, which would show that probes of the input
-// are not converted.
+// checkPipes refuses an input that is a pipe if the output does not show whether probes of the input are converted.
 func checkPipes(ln *commandLine) error {
-	if !slices.ContainsFunc(ln.args, func(a lineArg) bool { return a.name == "s" || a.name == "strip-all" }) {
-		return nil
-	}
 	for i := range ln.args {
-		path := ln.inDirectory(ln.args[i].value)
-		if info, err := os.Stat(path); ln.args[i].kind == inputArg && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
+		if ln.args[i].kind != inputArg {
+			continue
+		}
+		if err := ln.checkPipe(ln.inDirectory(ln.args[i].value)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkPipe refuses a file that is a pipe if the output does not show whether probes of it are converted.
+func (l *commandLine) checkPipe(path string) error {
+	reason, cure := l.hidesTracepoints()
+	if info, err := os.Stat(path); reason == "" || err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: is a pipe, and with %s the output does not show whether its probes are converted; link a file%s", path, reason, cure)
+}
+
+// hidesTracepoints returns the flag because of which an output does not show its tracepoints, and what to do besides, or "".
+func (l *commandLine) hidesTracepoints() (reason, cure string) {
+	for _, a := range l.args {
+		switch {
+		case a.name == "s" || a.name == "strip-all":
+			return "-s", ", or strip the output afterwards"
+		case a.name == "oformat" && isForeign(a.value):
+			return "--oformat=" + a.value, ""
+		}
+	}
+	if len(l.scripts) > 0 { // which may discard what shows them
+		return "--script", ""
+	}
+	return "", ""
 }
 
 // checkIncremental refuses probes in an incremental link: gold leaves room behind each section, and records would not
