@@ -26,6 +26,7 @@ type Edit struct {
 	relocs          []*relocEdit      // by relocation section, nil where nothing changes
 	members         map[int][]int     // new members by group section
 	emptied         []int             // sections that Empty was given
+	contents        map[int][]byte    // by section, in the place of the object's
 	sections        []newSection      // behind the last of the object
 	replacedSymbols map[uint32]Symbol // new contents of symbols
 	removed         map[uint32]uint32 // removed symbols, and what takes their place
@@ -97,7 +98,7 @@ func (o *Object) Edit() (*Edit, error) {
 		o: o, symbols: syms, groups: groups, sectionSymbols: syms.sectionSymbols(),
 		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, replacedSymbols: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
-		redirected: map[uint32]uint32{}, comdats: map[int]bool{},
+		contents: map[int][]byte{}, redirected: map[uint32]uint32{}, comdats: map[int]bool{},
 		targets: make([]*RelocSection, len(o.Sections)), addedTargets: map[int]int{},
 	}
 	for i := range rels {
@@ -111,7 +112,7 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.redirected)+len(e.comdats)+len(e.dropped)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.contents)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.redirected)+len(e.comdats)+len(e.dropped)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -159,6 +160,10 @@ func (e *Edit) Empty(sec int) {
 		e.emptied = append(e.emptied, sec)
 	}
 }
+
+// SetData replaces the contents of a section of the object, which is not patched then. Its relocations keep their offsets unless they
+// are set.
+func (e *Edit) SetData(sec int, data []byte) { e.contents[sec] = data }
 
 // Append adds bytes to the end of a section of the object, and returns their
 // offset, in bytes.

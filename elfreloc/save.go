@@ -126,6 +126,9 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 // writePatches writes the patches of each section, whose old bytes have to be what they were when
 // the patch was planned, and appends what is appended to it.
 func (s *saver) writePatches() error {
+	for i, data := range s.e.contents {
+		s.setData(i, data)
+	}
 	for i := range s.o.Sections {
 		patches, err := s.e.disjointPatches(i)
 		if err != nil {

@@ -23,46 +23,79 @@ type localizedSymbol struct {
 	elfreloc.Symbol
 }
 
-// IsLocalized reports whether a tool has made symbols of an object local, or strong, or has renamed them, that a link has to see
-// by their names. Restore takes that back. Probe objects have a prefix, "" for the default.
+// NeedsRestore reports whether Restore may change an object. It does not ask opts.ProbeSource.
+func NeedsRestore(o *elfreloc.Object, opts Options) (bool, error) {
+	symbols, err := localizedSymbols(o, opts.Complete().ProbePrefix)
+	if err != nil || len(symbols) > 0 {
+		return len(symbols) > 0, err
+	}
+	return hasUnknownNames(o, opts.Complete().ProbePrefix)
+}
+
+// IsLocalized reports whether a tool has made symbols of an object local, or strong, or has renamed them, that a link has to see by
+// their names. Probe objects have a prefix, "" for the default.
 func IsLocalized(o *elfreloc.Object, probePrefix string) (bool, error) {
-	symbols, err := localizedSymbols(o, probePrefix)
+	symbols, err := localizedSymbols(o, Options{ProbePrefix: probePrefix}.Complete().ProbePrefix)
 	return len(symbols) > 0, err
 }
 
-// Restore makes such symbols global again. The result takes the place of the object; it is nil if there are none.
-// Errors are of type *elfreloc.Error.
-func Restore(o *elfreloc.Object, probePrefix string) (*elfreloc.Output, error) {
-	symbols, err := localizedSymbols(o, probePrefix)
-	if err != nil || len(symbols) == 0 {
+// Restore makes symbols global again that a tool has made local, and gives notes of an earlier conversion the names of probes that
+// opts.ProbeSource knows. The result takes the place of the object; it is nil if nothing is to be done. Errors are of type *elfreloc.Error.
+func Restore(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
+	opts = opts.Complete()
+	symbols, err := localizedSymbols(o, opts.ProbePrefix)
+	if err != nil {
 		return nil, err
+	}
+	isUnknown := false
+	if opts.ProbeSource != nil {
+		if isUnknown, err = hasUnknownNames(o, opts.ProbePrefix); err != nil {
+			return nil, err
+		}
+	}
+	if len(symbols) == 0 && !isUnknown {
+		return nil, nil
 	}
 	e, err := o.Edit()
 	if err != nil {
 		return nil, err
 	}
+	if err := restoreSymbols(e, symbols); err != nil {
+		return nil, err
+	}
+	if isUnknown {
+		if err := renameNotes(e, opts.ProbeSource); err != nil {
+			return nil, err
+		}
+	}
+	if !e.Changed() {
+		return nil, nil
+	}
+	return e.Output()
+}
+
+// restoreSymbols makes symbols global again, and their groups COMDAT.
+func restoreSymbols(e *elfreloc.Edit, symbols []localizedSymbol) error {
+	o := e.Object()
 	groups, err := o.Groups()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := restorer{e: e, o: o, globals: map[string]uint32{}}
 	for i := range symbols {
 		s := &symbols[i]
 		if err := r.restore(s); err != nil {
-			return nil, err
+			return err
 		}
 		if group := groups[s.Section]; group != 0 {
 			r.restoreGroup(group, s)
 		}
 	}
-	return e.Output()
+	return nil
 }
 
 // localizedSymbols returns the symbols that a tool has made local, or has renamed.
 func localizedSymbols(o *elfreloc.Object, probePrefix string) (symbols []localizedSymbol, err error) {
-	if probePrefix == "" {
-		probePrefix = defaultProbePrefix
-	}
 	holdsShared := func(s elfreloc.Section) bool {
 		return s.Name == notes.BaseSection || s.Name == notes.FunctionNoteSection ||
 			s.Flags&elf.SHF_GROUP != 0 && (notes.HoldsSemaphores(&s) || strings.Contains(s.Name, probePrefix))

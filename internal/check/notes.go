@@ -248,6 +248,21 @@ func (c *fileChecker) missingNotes() {
 	}
 }
 
+// noteNames finds recorded calls whose note has another name than the probe's own structure: tracers do not find the probe by that.
+func (c *fileChecker) noteNames() {
+	seen := map[string]bool{}
+	for s := range c.notedCalls() {
+		probe, n := c.probe(s), s.Note
+		isSame := probe.Provider == linkerset.DisplayName(n.Provider) && probe.Name == linkerset.DisplayName(n.Name)
+		if c.err != nil || !probe.FromStruct || isSame || seen[n.ID()] {
+			continue
+		}
+		seen[n.ID()] = true
+		c.add(NoteName, s.Address, nameOf(probe), "its note names it %s:%s, so tracers do not find it as %s:%s; link with -B, or convert the object together with the one that defines the probe",
+			n.Provider, n.Name, linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
+	}
+}
+
 // strayNotes finds notes whose addresses are not those of code. Some
 // images keep notes of functions that the linker has dropped: what it has left of an address is
 // below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.

@@ -68,7 +68,7 @@ func TestRestore(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				out, err := patch.Restore(o, "")
+				out, err := patch.Restore(o, patch.Options{})
 				if err == nil && out != nil {
 					err = out.Write(&bytes.Buffer{}, bytes.NewReader(broken))
 				}
@@ -84,7 +84,7 @@ func TestRestore(t *testing.T) {
 func restore(t *testing.T, object []byte) []byte {
 	t.Helper()
 	o := expect.Value(elfreloc.Open(bytes.NewReader(object), int64(len(object)), "a.o"))(t)
-	out := expect.Value(patch.Restore(o, ""))(t)
+	out := expect.Value(patch.Restore(o, patch.Options{}))(t)
 	if out == nil {
 		t.Fatal("nothing to restore")
 	}

@@ -69,12 +69,13 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 	return c.printLines(&result.lines, plan)
 }
 
-// restoredObject is the file of an object whose symbols are global again.
+// restoredObject is the file of an object that was restored.
 type restoredObject []byte
 
-// restore makes symbols global that a tool has made local (patch.Restore). Without any it returns the object itself and nil.
+// restore takes back what tools have done to a converted object, and names what only the link knows (patch.Restore). If nothing is to be
+// done, it returns the object itself and nil.
 func (c *Converter) restore(o *input.Object) (*input.Object, restoredObject, error) {
-	out, err := patch.Restore(o.Object, c.Patch.ProbePrefix)
+	out, err := patch.Restore(o.Object, c.Patch)
 	if err != nil || out == nil {
 		return o, nil, err
 	}

@@ -180,7 +180,7 @@ func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, er
 	}
 	hasBase := func(s elfreloc.Section) bool { return s.Name == notes.BaseSection } // perhaps of others' macros
 	if namesProbes = namesProbes || e.hasRecords(o); err == nil && !callsStubs && (namesProbes || slices.ContainsFunc(o.Sections, hasBase)) {
-		callsStubs, err = patch.IsLocalized(o, e.options.ProbePrefix)
+		callsStubs, err = patch.NeedsRestore(o, e.options)
 	}
 	return namesProbes, callsStubs, err
 }
