@@ -109,11 +109,11 @@ func (l *link) run() (process.Status, error) {
 	}
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
 	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
-	if err := s.checkIncremental(); err != nil {
-		return process.Status{}, err
-	}
 	l.warnOfKernelTracepoints(s.inputs())
 	l = l.withTarget(s.target())
+	if err := s.checkRecordsTogether(l.Convert.Patch.Layout); err != nil {
+		return process.Status{}, err
+	}
 	if err := l.checkDroppedCode(s); err != nil {
 		return process.Status{}, err
 	}

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/supervise"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -151,15 +154,32 @@ func (l *commandLine) hidesTracepoints() (reason, cure string) {
 	return "", ""
 }
 
-// checkIncremental refuses probes in an incremental link: gold leaves room behind each section, and records would not
-// end where the section does.
-func (s *survey) checkIncremental() error {
+// checkRecordsTogether refuses flags with which records of a link with probes are not one array without gaps: gold leaves room behind
+// each section for later links (--incremental), and GNU ld and gold make several sections of one name (--unique), of which
+// __start_ and __stop_ bound one.
+func (s *survey) checkRecordsTogether(layout linkerset.Layout) error {
+	if !s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+		return nil
+	}
 	for _, a := range s.line.args {
-		if (a.name == "incremental" || strings.HasPrefix(a.name, "incremental-")) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+		switch {
+		case a.name == "incremental" || strings.HasPrefix(a.name, "incremental-"):
 			return fmt.Errorf("--%s: gold leaves room behind records, which no reader expects; link what has probes without it", a.name)
+		case a.name == "unique" && !s.line.relocatable && separates(a.value, layout):
+			return fmt.Errorf("--unique: the linker makes several sections of records, and __start_%s leads to one; name the sections that are to be unique (--unique=.text.*), or leave it out", layout.Section(arch.Probe))
 		}
 	}
 	return nil
+}
+
+// separates reports whether a pattern of --unique matches sections of records, as "" does.
+func separates(pattern string, layout linkerset.Layout) bool {
+	for kind := range arch.Kinds {
+		if matched, err := path.Match(pattern, layout.Section(kind)); pattern == "" || matched || err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // isProgram reports whether a link is of a program or a library of a C library, whatever its objects look like: it has a
