@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"sdtconvert/elfreloc"
@@ -142,7 +143,7 @@ func lacksResources(err error) bool {
 }
 
 // foreignTarget is the command of a linker script that has inputs read in another format than ELF.
-var foreignTarget = regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`)
+var foreignTarget = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`) })
 
 // hasForeignTarget reports whether a text has a TARGET of another format than ELF.
 func hasForeignTarget(src *input.Source) (bool, error) {
@@ -153,7 +154,7 @@ func hasForeignTarget(src *input.Source) (bool, error) {
 	if n, err := src.ReadAt(text, 0); n < len(text) {
 		return false, err
 	}
-	for _, match := range foreignTarget.FindAllSubmatch(text, -1) {
+	for _, match := range foreignTarget().FindAllSubmatch(text, -1) {
 		if name := string(match[1]); name != "default" && !strings.HasPrefix(name, "elf") {
 			return true, nil
 		}
