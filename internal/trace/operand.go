@@ -121,7 +121,7 @@ func (r *operandReader) register(name string) (int, bool) {
 	if _, err := strconv.Atoi(name); err == nil && !r.numeric {
 		return -1, false
 	}
-	if at, ok := r.threads.Registers[strings.TrimPrefix(name, "%")]; ok {
+	if at, ok := r.threads.Registers()[strings.TrimPrefix(name, "%")]; ok {
 		return at, true
 	}
 	return -1, false
