@@ -4,10 +4,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 )
 
-// Executable returns the path of the program that runs. Where the system does not tell, as without /proc, it is the path by which the
+// Executable returns a path of the program that runs. Where the system does not tell, as without /proc, it is the one by which the
 // program was called.
 func Executable() (string, error) {
 	path, err := os.Executable()
@@ -15,9 +14,6 @@ func Executable() (string, error) {
 		return path, nil
 	}
 	called, callErr := exec.LookPath(os.Args[0])
-	if callErr == nil {
-		called, callErr = filepath.Abs(called)
-	}
 	if callErr != nil {
 		return "", errors.Join(err, callErr)
 	}
