@@ -119,7 +119,7 @@ func (r *OperandReader) register(name string) (int, bool) {
 	if _, err := strconv.Atoi(name); err == nil && !r.Numeric {
 		return -1, false
 	}
-	if at, ok := r.Threads.Registers[strings.TrimPrefix(name, "%")]; ok {
+	if at, ok := r.Threads.Registers()[strings.TrimPrefix(name, "%")]; ok {
 		return at, true
 	}
 	return -1, false

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"iter"
+	"sync"
 )
 
 // What a tracer of Linux programs must know of a machine: how ptrace(2) shows the registers of
@@ -31,20 +32,25 @@ type ThreadState struct {
 	Top                 uint64 // the end of a program's memory, of machines whose sites are armed with jumps
 	// Trap is how far behind a breakpoint a thread stops.
 	Trap uint64
-	// Registers are the offsets by the names that operands of notes have.
-	Registers map[string]int
+	// Registers returns the offsets by the names that operands of notes have. Few runs need them.
+	Registers func() map[string]int
 }
 
-// NumberedRegisters returns the offsets of registers that are called prefix0, prefix1 and so on, of a size
-// in bytes, the first at an offset.
-func NumberedRegisters(names map[string]int, prefix string, count, offset, size int) map[string]int {
-	if names == nil {
-		names = map[string]int{}
-	}
+// AddNumberedRegisters adds the offsets of registers that are called prefix0, prefix1 and so on, of a size in bytes, the first at an
+// offset.
+func AddNumberedRegisters(names map[string]int, prefix string, count, offset, size int) {
 	for i := range count {
 		names[prefix+itoa(i)] = offset + i*size
 	}
-	return names
+}
+
+// NumberedRegisters returns a function for ThreadState.Registers: of registers that AddNumberedRegisters adds.
+func NumberedRegisters(prefix string, count, offset, size int) func() map[string]int {
+	return sync.OnceValue(func() map[string]int {
+		names := map[string]int{}
+		AddNumberedRegisters(names, prefix, count, offset, size)
+		return names
+	})
 }
 
 func itoa(i int) string {

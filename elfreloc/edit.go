@@ -26,9 +26,12 @@ type Edit struct {
 	relocs          []*relocEdit      // by relocation section, nil where nothing changes
 	members         map[int][]int     // new members by group section
 	emptied         []int             // sections that Empty was given
+	contents        map[int][]byte    // by section, in the place of the object's
 	sections        []newSection      // behind the last of the object
 	replacedSymbols map[uint32]Symbol // new contents of symbols
 	removed         map[uint32]uint32 // removed symbols, and what takes their place
+	redirected      map[uint32]uint32 // by RedirectSymbol: symbols that stay, and what is referred to in their place
+	comdats         map[int]bool      // groups of the object that SetComdat was given
 	dropped         map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
 	added           []Symbol          // behind the last of the object
 	sectionSymbols  []uint32          // nameless section symbols by section, 0 for none
@@ -95,6 +98,7 @@ func (o *Object) Edit() (*Edit, error) {
 		o: o, symbols: syms, groups: groups, sectionSymbols: syms.sectionSymbols(),
 		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, replacedSymbols: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
+		contents: map[int][]byte{}, redirected: map[uint32]uint32{}, comdats: map[int]bool{},
 		targets: make([]*RelocSection, len(o.Sections)), addedTargets: map[int]int{},
 	}
 	for i := range rels {
@@ -108,7 +112,7 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.contents)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.redirected)+len(e.comdats)+len(e.dropped)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -156,6 +160,10 @@ func (e *Edit) Empty(sec int) {
 		e.emptied = append(e.emptied, sec)
 	}
 }
+
+// SetData replaces the contents of a section of the object, which is not patched then. Its relocations keep their offsets unless they
+// are set.
+func (e *Edit) SetData(sec int, data []byte) { e.contents[sec] = data }
 
 // Append adds bytes to the end of a section of the object, and returns their
 // offset, in bytes.
@@ -239,6 +247,13 @@ func (e *Edit) SetSymbol(i uint32, s Symbol) {
 // replacement afterwards; 0 is the undefined symbol.
 func (e *Edit) RemoveSymbol(i, replacement uint32) { e.removed[i] = replacement }
 
+// RedirectSymbol makes all that refers to local symbol i, signatures of groups too, refer to replacement. The
+// symbol stays in the table.
+func (e *Edit) RedirectSymbol(i, replacement uint32) { e.redirected[i] = replacement }
+
+// SetComdat makes a group of the object one of those of which linkers keep one for each name of a signature.
+func (e *Edit) SetComdat(group int) { e.comdats[group] = true }
+
 // DropDebugRefs removes references to symbol i from sections that are not loaded: their
 // relocations become of type none, against no symbol and with no addend. In SHT_RELA,
 // where assemblers leave the field zero, no address is left either.
@@ -262,11 +277,13 @@ func (e *Edit) SectionSymbol(sec int) uint32 {
 	return e.sectionSymbols[sec]
 }
 
+// grpComdat is the flag of a COMDAT group (gABI, "Section Groups").
+const grpComdat = 1
+
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
 // for each name of a signature, which is a symbol (gABI, "Section Groups"). A section
 // joins it that has the index as NewSection.GroupOf.
 func (e *Edit) AddGroup(signature uint32) int {
-	const grpComdat = 1
 	flags := make([]byte, 4)
 	e.o.Encoding.Order.PutUint32(flags, grpComdat)
 	index := e.AddSection(NewSection{Name: ".group", Type: elf.SHT_GROUP, Align: 4, Entsize: 4, Data: flags})

@@ -94,10 +94,13 @@ func (s *saver) writeGroups() error {
 		if sec.Type == elf.SHT_GROUP && int(sec.Link) == s.o.symtab && int(sec.Info) < s.e.symbols.Len() {
 			sec.Info = s.numbers.final[sec.Info]
 		}
-		if members := s.e.members[i]; len(members) > 0 {
+		if members := s.e.members[i]; len(members) > 0 || s.e.comdats[i] {
 			data, err := s.o.Data(i)
 			if err != nil {
 				return err
+			}
+			if order := s.o.Encoding.Order; s.e.comdats[i] {
+				order.PutUint32(data, order.Uint32(data)|grpComdat)
 			}
 			s.setData(i, s.appendMembers(data, members))
 		}
@@ -123,6 +126,9 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 // writePatches writes the patches of each section, whose old bytes have to be what they were when
 // the patch was planned, and appends what is appended to it.
 func (s *saver) writePatches() error {
+	for i, data := range s.e.contents {
+		s.setData(i, data)
+	}
 	for i := range s.o.Sections {
 		patches, err := s.e.disjointPatches(i)
 		if err != nil {

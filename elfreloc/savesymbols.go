@@ -81,14 +81,14 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 	for _, i := range e.renamed() {
 		off := e.symbols.nameOffset(int(i))
 		if sym, ok := e.replacedSymbols[i]; ok && !e.isRemoved(i) {
-			w.put(final[i], sym, names.replace(off, sym.Name))
+			w.put(w.position(i), sym, names.replace(off, sym.Name))
 		} else {
 			names.erase(off)
 		}
 	}
 	for i, sym := range e.replacedSymbols {
 		if sym.Name == e.symbols.Name(int(i)) && !e.isRemoved(i) {
-			w.put(final[i], sym, e.symbols.nameOffset(int(i)))
+			w.put(w.position(i), sym, e.symbols.nameOffset(int(i)))
 		}
 	}
 	for i, sym := range e.added {
@@ -98,6 +98,14 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", len(final))
 	}
 	return nil
+}
+
+// position returns the index in the new table of an old symbol that stays.
+func (w *symbolWriter) position(i uint32) uint32 {
+	if _, ok := w.s.e.redirected[i]; ok {
+		return i // local symbols do not move
+	}
+	return w.s.numbers.final[i]
 }
 
 // renamed lists the old symbols whose names may go.
@@ -173,13 +181,16 @@ func (e *Edit) number() numbering {
 		n.final[s] = uint32(first + i)
 	}
 	n.displaced = e.displaced(n, first, old)
-	n.moved = len(n.displaced) > 0 || len(e.removed) > 0
+	n.moved = len(n.displaced)+len(e.removed)+len(e.redirected) > 0
 	unplaced := append(slices.Clip(n.displaced), globals...)
 	for i, slot := range e.freeSlots(n, old)[:len(unplaced)] {
 		n.final[unplaced[i]] = slot
 	}
 	for gone, replacement := range e.removed {
 		n.final[gone] = n.final[replacement]
+	}
+	for i, replacement := range e.redirected {
+		n.final[i] = n.final[replacement]
 	}
 	return n
 }

@@ -99,6 +99,7 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 		if err != nil {
 			return d, err
 		}
+		w.warnUnknownName(s.Stub, probe)
 		d = description{provider: linkerset.EncodeName(probe.Provider), name: linkerset.EncodeName(probe.Name)}
 		if n := len(d.provider) + len(d.name); n > longestNames {
 			return d, w.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
@@ -122,6 +123,16 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 		d.arguments, _ = notes.CountOperands(s.Operands)
 	}
 	return d, nil
+}
+
+// warnUnknownName adds a warning if the id of a probe does not tell its name, as that of a probe with a module or a function, and nothing
+// in the run defines the probe. A link gives the notes their names.
+func (w *noteWriter) warnUnknownName(stub *Stub, probe linkerset.Probe) {
+	if probe.FromStruct || w.p.Scan.Options.LinkConverts || !mayHaveModule(stub.ID) || stub.Name == stub.ID {
+		return
+	}
+	w.p.Warnings = append(w.p.Warnings, &elfreloc.Error{File: w.p.Scan.Object.Name, Err: fmt.Errorf(
+		"another object defines the probe %s, so its notes name it %s:%s; link with -B, or convert it together with that object", stub.ID, probe.Provider, linkerset.EncodeName(probe.Name))})
 }
 
 // forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an

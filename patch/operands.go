@@ -26,6 +26,9 @@ const longestOperands = 4096
 // fixOperands is what to do about a nop without an entry.
 const fixOperands = "let the assembly that marks it write an entry of " + OperandsSection + ", and strip none"
 
+// fixDropped is what to do about an object without any entry.
+const fixDropped = "a tool has dropped that section, as ld -r --gc-sections does: use -r through sdtconvert, or without --gc-sections"
+
 // operandTexts are the operands of marked NOPs, by the address of the NOP: nil until an entry
 // is found.
 type operandTexts map[image.Addr]*string
@@ -164,6 +167,11 @@ func (s *Scan) readOperands() (operandTexts, error) {
 		}
 	}
 	return found, s.findOperands(found)
+}
+
+// hasOperands reports whether the object has any entry.
+func (s *Scan) hasOperands() bool {
+	return slices.ContainsFunc(s.Object.Sections, func(sec elfreloc.Section) bool { return sec.Name == OperandsSection && sec.Size > 0 })
 }
 
 // UnconvertedSection is the name of the sections in which assembly that marks NOPs says of

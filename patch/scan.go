@@ -116,6 +116,7 @@ func (s *Scan) findStubs(m *matcher) error {
 			break
 		}
 	}
+	var used []bool // by relocations, once it is needed
 	for i, sym := range syms.WithPrefix(m.common) {
 		name := sym.Name
 		kind, id, ok := m.match(name)
@@ -126,6 +127,15 @@ func (s *Scan) findStubs(m *matcher) error {
 			continue // it is something else that is defined here
 		}
 		if i < syms.FirstGlobal() {
+			if used == nil && sym.Section == 0 {
+				var err error
+				if used, err = s.usedSymbols(); err != nil {
+					return err
+				}
+			}
+			if sym.Section == 0 && !used[i] {
+				continue // ld -r --gc-sections leaves it of code that it has dropped
+			}
 			return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(
 				"stub %q is a local symbol, so calls of it may have no relocation; declare it extern", name)}
 		}
@@ -135,6 +145,19 @@ func (s *Scan) findStubs(m *matcher) error {
 		s.Stubs = append(s.Stubs, &Stub{Symbol: uint32(i), Name: name, Kind: kind, ID: id, Defined: sym.Section != 0})
 	}
 	return nil
+}
+
+// usedSymbols returns which symbols relocations name.
+func (s *Scan) usedSymbols() ([]bool, error) {
+	used := make([]bool, s.symbols().Len())
+	rels, err := s.Object.RelocSections()
+	for i := 0; i < len(rels) && err == nil; i++ {
+		err = s.Object.EachRelocation(rels[i], func(_ int, r elfreloc.Relocation) error {
+			used[r.Sym] = true
+			return nil
+		})
+	}
+	return used, err
 }
 
 // symbols returns the symbols of the object, which Find has read.

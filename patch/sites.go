@@ -69,7 +69,11 @@ func (p *planner) planSite(ref *Reference, located locatedSite, t arch.Text) (si
 	if located.Form == arch.Nop {
 		text := p.operands[ref.addr()]
 		if text == nil {
-			return site, arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
+			fix := fixOperands
+			if !p.Scan.hasOperands() {
+				fix = fixDropped
+			}
+			return site, arch.Refuse(fix, "a nop without an entry in %s", OperandsSection)
 		}
 		site.Operands = *text
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
@@ -34,7 +35,7 @@ const (
 // threads is the layout of user_regs_struct.
 var threads = arch.ThreadState{
 	Return: []byte{x86.OpRet}, Top: 1 << 47,
-	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: threadRegisters(),
+	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: sync.OnceValue(threadRegisters),
 	Pointer: 21 * word,          // fs_base
 	IDs:     []int{0x2d0, 0x30}, // of glibc and musl
 }

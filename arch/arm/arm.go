@@ -16,6 +16,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 )
@@ -197,5 +198,9 @@ func (Machine) RelocName(typ uint32) string {
 // threads is the layout of struct pt_regs, as programs of 32 bits have it.
 var threads = arch.ThreadState{
 	Size: 72, PC: 60, SP: 52, Link: 56, Flags: 64, Mode: 1 << 5, // T of CPSR
-	Registers: arch.NumberedRegisters(map[string]int{"sl": 40, "fp": 44, "ip": 48, "sp": 52, "lr": 56, "pc": 60}, "r", 16, 0, 4),
+	Registers: sync.OnceValue(func() map[string]int {
+		names := map[string]int{"sl": 40, "fp": 44, "ip": 48, "sp": 52, "lr": 56, "pc": 60}
+		arch.AddNumberedRegisters(names, "r", 16, 0, 4)
+		return names
+	}),
 }

@@ -18,7 +18,7 @@ const (
 
 // first are the values of Tag_CPU_arch, as readelf names them, of those before ARMv6T2,
 // which brought movw, nop, and instructions of Thumb of 4 bytes other than bl.
-var first = map[uint64]string{
+var first = [...]string{
 	0: "Pre-v4", 1: "v4", 2: "v4T", 3: "v5T", 4: "v5TE", 5: "v5TEJ", 6: "v6", 7: "v6KZ", 9: "v6K",
 	11: "v6-M", 12: "v6S-M", 16: "v8-M.baseline",
 }
@@ -43,7 +43,10 @@ func (o order) beforeT2(attributes []byte) string {
 				return ""
 			}
 			if arch, found := cpuArch(attributes); tag == tagFile && found {
-				return first[arch]
+				if arch < uint64(len(first)) {
+					return first[arch]
+				}
+				return ""
 			}
 			subsections = next
 		}

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"fmt"
+	"sync"
 
 	"sdtconvert/arch"
 )
@@ -30,7 +31,7 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 	}
 	line := ""
 	if thumb>>16 != 0 {
-		line = fixedThumb[thumb]
+		line = fixedThumb()[thumb]
 	}
 	if line == "" {
 		line = showA32(a32)
@@ -48,19 +49,23 @@ func (m Machine) show(code []byte, pc uint64) (text []string, n int) {
 var conditions = [...]string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", ""}
 
 // fixedThumb are the texts of the Thumb instructions without operands that differ, of one halfword or two.
-var fixedThumb = map[uint32]string{
-	nopT: "nop", oldNopT: "nop", retT: "bx lr", movsT: "movs r0, #0", wideNop: "nop.w", zeroT: "mov.w r0, #0",
-}
+var fixedThumb = sync.OnceValue(func() map[uint32]string {
+	return map[uint32]string{
+		nopT: "nop", oldNopT: "nop", retT: "bx lr", movsT: "movs r0, #0", wideNop: "nop.w", zeroT: "mov.w r0, #0",
+	}
+})
 
 // shownA32 are those of A32, without a condition; it takes the place of %s.
-var shownA32 = map[uint32]string{
-	nop & anyCondition: "nop%s", oldNop & anyCondition: "nop%s", ret & anyCondition: "bx%s lr", zero & anyCondition: "mov%s r0, #0",
-	addPC & anyCondition: "add%s r0, pc, r0", ldrh & anyCondition: "ldrh%s r0, [r0]",
-}
+var shownA32 = sync.OnceValue(func() map[uint32]string {
+	return map[uint32]string{
+		nop & anyCondition: "nop%s", oldNop & anyCondition: "nop%s", ret & anyCondition: "bx%s lr", zero & anyCondition: "mov%s r0, #0",
+		addPC & anyCondition: "add%s r0, pc, r0", ldrh & anyCondition: "ldrh%s r0, [r0]",
+	}
+})
 
 // showHalfword shows an instruction of Thumb of one halfword.
 func showHalfword(insn uint32, pc uint64) string {
-	if line, ok := fixedThumb[insn]; ok {
+	if line, ok := fixedThumb()[insn]; ok {
 		return line
 	}
 	if insn>>12 == condT>>12 && insn>>8&0xf < always {
@@ -75,7 +80,7 @@ func showA32(insn uint32) string {
 		return ""
 	}
 	cond := conditions[insn>>28]
-	if format, ok := shownA32[insn&anyCondition]; ok {
+	if format, ok := shownA32()[insn&anyCondition]; ok {
 		return fmt.Sprintf(format, cond)
 	}
 	switch insn &^ immediate & anyCondition {

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"sync"
 
 	"sdtconvert/arch"
 )
@@ -17,7 +18,12 @@ var threads = arch.ThreadState{
 	Return: []byte{0xc0, 0x03, 0x5f, 0xd6}, Top: 1 << 47,
 	Size: 34 * 8, PC: 32 * 8, SP: stackPointer * 8, Link: 30 * 8,
 	PointerSet: 0x401, Before: beforePointer, IDs: []int{beforePointer - 0x670}, // NT_ARM_TLS; of glibc 2.36
-	Registers: arch.NumberedRegisters(arch.NumberedRegisters(map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}, "x", 31, 0, 8), "w", 31, 0, 8),
+	Registers: sync.OnceValue(func() map[string]int {
+		names := map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}
+		arch.AddNumberedRegisters(names, "x", 31, 0, 8)
+		arch.AddNumberedRegisters(names, "w", 31, 0, 8)
+		return names
+	}),
 }
 
 const (

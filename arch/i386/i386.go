@@ -11,6 +11,7 @@ package i386
 
 import (
 	"debug/elf"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
@@ -78,8 +79,10 @@ func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
 // threads is the layout of user_regs_struct.
 var threads = arch.ThreadState{
 	Return: []byte{x86.OpRet}, Size: 68, PC: 48, SP: 60, Trap: 1,
-	Registers: map[string]int{
-		"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,
-		"edi": 16, "di": 16, "ebp": 20, "bp": 20, "eax": 24, "ax": 24, "al": 24, "esp": 60, "sp": 60,
-	},
+	Registers: sync.OnceValue(func() map[string]int {
+		return map[string]int{
+			"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,
+			"edi": 16, "di": 16, "ebp": 20, "bp": 20, "eax": 24, "ax": 24, "al": 24, "esp": 60, "sp": 60,
+		}
+	}),
 }

@@ -68,7 +68,7 @@ var traits = arch.Traits{
 	},
 	Threads: arch.ThreadState{ // struct user_pt_regs
 		Size: 360, PC: 264, SP: 24, Link: 8,
-		Registers: arch.NumberedRegisters(nil, "$r", 32, 0, 8),
+		Registers: arch.NumberedRegisters("$r", 32, 0, 8),
 	},
 	Breakpoints: [][]byte{
 		{0x05, 0x00, 0x2a, 0x00}, // break 5, of gdb

@@ -12,7 +12,7 @@ import (
 func TestOperands(t *testing.T) {
 	symbols := func(name string) (uint64, bool) { return 0x4000, name == "table" }
 	x86 := &arch.OperandReader{Threads: &amd64.Machine.Traits().Threads, Address: symbols}
-	rax, rbp := x86.Threads.Registers["rax"], x86.Threads.Registers["rbp"]
+	rax, rbp := x86.Threads.Registers()["rax"], x86.Threads.Registers()["rbp"]
 	none := arch.Operand{Base: -1, Index: -1}
 	memory := func(size int, signed bool, base, index int, scale, value uint64) arch.Operand {
 		return arch.Operand{Kind: arch.InMemory, Size: size, Signed: signed, Base: base, Index: index, Scale: scale, Value: value}
@@ -31,7 +31,7 @@ func TestOperands(t *testing.T) {
 		"4@table(%rip)":         {atSymbol(0x4000)},
 		"4@16+table-8(%rip)":    {atSymbol(0x4008)},
 		"8@$table+1":            {{Kind: arch.Constant, Size: 8, Address: true, Value: 0x4001, Base: -1, Index: -1, Scale: 1}},
-		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers["rdx"], Index: -1, Scale: 1}},
+		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers()["rdx"], Index: -1, Scale: 1}},
 		"8f@%xmm0 3@%eax 8@%k1": {none, none, none},
 		"":                      nil,
 	} {

@@ -41,16 +41,16 @@ func TestTrampolines(t *testing.T) {
 			}
 			all := []arch.TracedArgument{
 				{Operand: operand(arch.Constant, 4, -1, -1, 0x123456789a), At: 24},
-				{Operand: operand(arch.InRegister, 8, threads.Registers[c.registers[0]], -1, 0), At: 32},
-				{Operand: operand(arch.InRegister, 8, threads.Registers[c.registers[1]], -1, 0), At: 40},
+				{Operand: operand(arch.InRegister, 8, threads.Registers()[c.registers[0]], -1, 0), At: 32},
+				{Operand: operand(arch.InRegister, 8, threads.Registers()[c.registers[1]], -1, 0), At: 40},
 				{Operand: operand(arch.InRegister, 8, threads.SP, -1, 0), At: 48},
 				{Operand: operand(arch.InMemory, 4, threads.SP, -1, 16), At: 56},
 				{Operand: operand(arch.InMemory, 1, -1, -1, 0x601040), At: 64},
-				{Operand: operand(arch.InRegister, 8, threads.Registers[c.registers[1]], -1, 0), At: 72, Copy: 128, CopyAt: 96},
-				{Operand: operand(arch.InMemory, 2, threads.Registers[c.registers[0]], -1, ^uint64(23)), At: 80, MayFault: true, CopyAt: 232},
+				{Operand: operand(arch.InRegister, 8, threads.Registers()[c.registers[1]], -1, 0), At: 72, Copy: 128, CopyAt: 96},
+				{Operand: operand(arch.InMemory, 2, threads.Registers()[c.registers[0]], -1, ^uint64(23)), At: 80, MayFault: true, CopyAt: 232},
 			}
 			if name == "amd64" {
-				all = append(all, arch.TracedArgument{Operand: operand(arch.InMemory, 8, threads.Registers["rax"], threads.Registers["r9"], 1<<40), At: 88, MayFault: true, Copy: 128, CopyAt: 248})
+				all = append(all, arch.TracedArgument{Operand: operand(arch.InMemory, 8, threads.Registers()["rax"], threads.Registers()["r9"], 1<<40), At: 88, MayFault: true, Copy: 128, CopyAt: 248})
 			}
 			ring := arch.Ring{Address: 0x7f0000200000, Count: 4, Stride: 64 + 1024*256, Slots: 1024, Size: 256}
 			var b strings.Builder
@@ -69,7 +69,7 @@ func TestTrampolines(t *testing.T) {
 			base := arch.Trampoline{Address: at, Resume: at + 0x1234, Site: 7, Ring: ring, Dropped: 0x7f0000300038, Alive: 0x7f0000300040, ThreadID: at - 0x1000}
 			events, counts, single, filtered := base, base, base, base
 			for i, comparison := range []arch.Comparison{arch.Equal, arch.NotEqual, arch.Less, arch.LessOrEqual, arch.Greater, arch.GreaterOrEqual, arch.Less} {
-				o := operand(arch.InRegister, 1<<(i%4), threads.Registers[c.registers[1]], -1, 0)
+				o := operand(arch.InRegister, 1<<(i%4), threads.Registers()[c.registers[1]], -1, 0)
 				o.Signed = i%2 > 0
 				filtered.Conditions = append(filtered.Conditions, arch.Condition{Operand: o, Comparison: comparison, Number: uint64(i)})
 			}

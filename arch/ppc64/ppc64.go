@@ -96,7 +96,7 @@ func (m Machine) newTraits(name string, stack int, conventions arch.Conventions,
 		},
 		Threads: arch.ThreadState{ // struct pt_regs
 			Size: 384, PC: 256, SP: 8, Link: 288,
-			Registers: arch.NumberedRegisters(nil, "", 32, 0, 8),
+			Registers: arch.NumberedRegisters("", 32, 0, 8),
 		},
 		CharUnsigned: true,
 		Conventions:  conventions,

@@ -1,6 +1,9 @@
 package ppc64
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Disassemble shows the instructions that sites, their disabled forms and helpers consist
 // of in GNU syntax, and all others as data. The decoder of golang.org/x/arch, to which
@@ -14,12 +17,14 @@ func (m Machine) Disassemble(code []byte, pc uint64) []string {
 }
 
 // fixedText are the texts of instructions whose operands never differ.
-var fixedText = map[uint32]string{
-	insnNop: "nop", insnRet: "blr", insnMFLR0: "mflr r0", insnMFLR3: "mflr r3", insnMTLR0: "mtlr r0",
-}
+var fixedText = sync.OnceValue(func() map[uint32]string {
+	return map[uint32]string{
+		insnNop: "nop", insnRet: "blr", insnMFLR0: "mflr r0", insnMFLR3: "mflr r3", insnMTLR0: "mtlr r0",
+	}
+})
 
 func show(insn uint32, pc uint64) string {
-	if text, ok := fixedText[insn]; ok {
+	if text, ok := fixedText()[insn]; ok {
 		return text
 	}
 	op, first, second, displacement := dForm(insn)

@@ -10,6 +10,7 @@ package riscv64
 import (
 	"debug/elf"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 )
@@ -81,7 +82,7 @@ var dataRelocs = []arch.DataReloc{
 }
 
 // threads is the layout of struct user_regs_struct: the program counter in the place of x0.
-var threads = arch.ThreadState{Size: 256, PC: 0, SP: 16, Link: 8, Registers: threadRegisters()}
+var threads = arch.ThreadState{Size: 256, PC: 0, SP: 16, Link: 8, Registers: sync.OnceValue(threadRegisters)}
 
 func threadRegisters() map[string]int {
 	names := map[string]int{}

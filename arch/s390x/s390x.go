@@ -56,7 +56,7 @@ var traits = arch.Traits{
 	},
 	Threads: arch.ThreadState{ // s390_regs
 		Size: 216, PC: 8, SP: 16 + 15*8, Link: 16 + 14*8, Trap: 2,
-		Registers: arch.NumberedRegisters(nil, "r", 16, 16, 8),
+		Registers: arch.NumberedRegisters("r", 16, 16, 8),
 	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{

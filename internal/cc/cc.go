@@ -64,7 +64,7 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	}
 	for _, program := range programs {
 		if status == (process.Status{}) {
-			return status, program.checkConverted(o.Convert.Patch.Names)
+			return status, program.checkConverted(o.Convert.Patch.Names, words)
 		}
 	}
 	o.Convert.Patch.LinkConverts = linksThroughWrapper(words)
@@ -74,19 +74,23 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	return status, nil
 }
 
-// checkConverted fails if a program, which the compiler has linked of sources, holds a tracepoint: none of its
-// objects was there to be converted. It removes the program.
-func (o *object) checkConverted(names patch.Names) error {
+// checkConverted fails if a program that the compiler has linked holds a tracepoint, or does not show whether it does. It removes
+// the program. words are the compiler's.
+func (o *object) checkConverted(names patch.Names, words []string) error {
 	if !o.isWritten() {
 		return nil
 	}
+	cure := "link with " + message.LinkersFlag() + ", or compile with -c first. The program is removed"
 	findings, err := check.UnconvertedFile(o.path, names)
 	switch {
+	case errors.Is(err, check.ErrNotELF) && !changesFormat(words): // a precompiled header, or a program of another system
+		return nil
+	case errors.Is(err, check.ErrNotELF):
+		err = fmt.Errorf("%s: cannot look for unconverted tracepoints in the program: %w; %s", o.path, err, cure)
 	case err != nil:
 		err = fmt.Errorf("cannot look for unconverted tracepoints in the program: %w", err)
 	case len(findings) > 0:
-		err = fmt.Errorf("%s: compiled and linked at once, so its tracepoints were not converted; link with %s, or compile with -c first. The program is removed",
-			o.path, message.LinkersFlag())
+		err = fmt.Errorf("%s: holds tracepoints that were not converted, of sources that were compiled and linked at once or of objects that did not pass through sdtconvert; %s", o.path, cure)
 	default:
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/process"
 	"sdtconvert/internal/responsefile"
 )
 
@@ -71,8 +72,8 @@ func outputsOf(program string, words []string, compiler string) []string {
 	return objects
 }
 
-// programsOf returns the path that a command line has the compiler write to what it links of sources, or none if it stops
-// before, links nothing but objects, or links through the wrapper.
+// programsOf returns the path that a command line has the compiler write to what it links, or none if it stops before, or links
+// through the wrapper.
 func programsOf(words []string) []string {
 	at := compilerAt(words)
 	args, err := responsefile.Expand(words[at+1:])
@@ -81,11 +82,18 @@ func programsOf(words []string) []string {
 	}
 	c := commandLine{isD: compilesD().MatchString(filepath.Base(words[at]))}
 	c.read(args)
-	isSource := func(path string) bool { return !isLinked(path) }
-	if c.stops || c.compiles || !slices.ContainsFunc(c.sources, isSource) {
+	if c.stops || c.compiles || len(c.sources) == 0 {
 		return nil
 	}
 	return []string{c.in(cmp.Or(c.output, "a.out"))}
+}
+
+// changesFormat reports whether a command line may have the linker write another format than ELF: by --oformat, or by a linker script.
+func changesFormat(words []string) bool {
+	args, err := responsefile.Expand(words)
+	return err == nil && slices.ContainsFunc(args, func(word string) bool {
+		return strings.Contains(word, "oformat") || strings.HasPrefix(word, "-T") || strings.HasPrefix(word, "-Wl,-T") || strings.Contains(word, "-script")
+	})
 }
 
 // objectOf returns the name of the object of a source.
@@ -102,7 +110,7 @@ func isLinked(path string) bool {
 // linksThroughWrapper reports whether the flags of a compiler have it find the linker wrapper, a
 // link named ld to this program: then the link converts what a compilation leaves.
 func linksThroughWrapper(words []string) bool {
-	path, err := os.Executable()
+	path, err := process.Executable()
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -17,6 +19,7 @@ import (
 type countedCall struct {
 	args    int
 	exact   bool    // of the site, and not of another call of the file
+	atLeast bool    // more may follow: notes of calls leave out floating-point numbers and structures, and what is behind them
 	finding Finding // at the site
 }
 
@@ -81,7 +84,7 @@ func (c *fileChecker) count(id string, at image.Addr, args int, exact bool) {
 	}
 	c.counted[key] = true
 	if f := c.finding(ArgumentMismatch, at, id, ""); c.err == nil {
-		c.scope.counts[id] = append(c.scope.counts[id], countedCall{args, exact, f})
+		c.scope.counts[id] = append(c.scope.counts[id], countedCall{args: args, exact: exact, finding: f})
 	}
 }
 
@@ -105,8 +108,33 @@ func (c *fileChecker) operands() {
 			continue
 		}
 		if noteID(c.probe(e)) == note.ID() { // and not of a function that was folded into this one
-			c.countOperands(e, note.Args)
+			if c.countOperands(e, note.Args); c.mayBeCall(note.Args) {
+				c.leaveOpen(c.probe(e).ID, e.Address)
+			}
 		}
+	}
+}
+
+// mayBeCall reports whether operands are where the arguments of a call are: then the note may leave out some.
+func (c *fileChecker) mayBeCall(text string) bool {
+	var types []notes.ArgType
+	for _, operand := range notes.SplitOperands(text) {
+		number, _, _ := strings.Cut(operand, "@")
+		size, err := strconv.Atoi(number)
+		if err != nil {
+			return false
+		}
+		types = append(types, notes.ArgType{Size: max(size, -size), Signed: size < 0})
+	}
+	return slices.ContainsFunc([]arch.Form{arch.Call, arch.Tail, arch.CondTail}, func(form arch.Form) bool {
+		return notes.Operands(c.Machine, form, c.Object.ABI().Data, types) == strings.Join(notes.SplitOperands(text), " ")
+	})
+}
+
+// leaveOpen notes that the site that was counted last may have more arguments.
+func (c *fileChecker) leaveOpen(id string, at image.Addr) {
+	if calls := c.scope.counts[id]; len(calls) > 0 && calls[len(calls)-1].finding.at == at {
+		calls[len(calls)-1].atLeast = true
 	}
 }
 
@@ -152,17 +180,21 @@ func (l *link) mismatches() {
 	}
 	for _, s := range l.scopes {
 		for id, calls := range s.counts {
-			want, where := calls[0].args, "other calls have"
-			if d := defined[scopedID{s, id}]; d != nil {
+			first := calls[max(0, slices.IndexFunc(calls, func(call countedCall) bool { return !call.atLeast }))]
+			want, where, d := first.args, "other calls have", defined[scopedID{s, id}]
+			if d != nil {
 				want = d.probe.Args[len(d.probe.Args)-1].Index + 1
 				where = fmt.Sprintf("the definition in %s has", d.finding.File)
-			} else if calls[0].finding.File != "" {
-				where = fmt.Sprintf("calls in %s have", calls[0].finding.File)
+			} else if first.finding.File != "" {
+				where = fmt.Sprintf("calls in %s have", first.finding.File)
 			}
 			for _, call := range calls {
 				subject := "a call has"
 				if !call.exact {
 					subject = "one of the calls in this file has"
+				}
+				if call.atLeast && call.args < want && (d == nil || call.args < len(d.probe.Args) && !isWord(d.probe.Args[call.args].Native)) {
+					continue
 				}
 				if call.args != want {
 					l.add(call.finding, ArgumentMismatch, "%s %s, and %s %d", subject, message.Plural(call.args, "argument"), where, want)
@@ -170,4 +202,16 @@ func (l *link) mismatches() {
 			}
 		}
 	}
+}
+
+// isWord reports whether a type of C is a pointer or an integer, whose place notes of calls have. Others may be names of structures.
+func isWord(native string) bool {
+	if strings.HasSuffix(native, "*") {
+		return true
+	}
+	words := strings.Fields(native)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool {
+		return !slices.Contains([]string{"const", "volatile", "signed", "unsigned", "char", "short", "int", "long", "_Bool", "bool", "enum", "size_t", "ssize_t"}, word) &&
+			!(strings.HasSuffix(word, "_t") && strings.Contains(word, "int"))
+	})
 }

@@ -73,7 +73,7 @@ func (c *fileChecker) check() error {
 		return c.err
 	}
 	for _, apply := range []func(){
-		c.definitions, c.records, c.notes, c.noteSites, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
+		c.definitions, c.records, c.notes, c.noteSites, c.unconverted, c.missingNotes, c.noteNames, c.operands, c.guardSymbols, c.kernelTracepoints,
 		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {

@@ -253,6 +253,9 @@ func (l *link) duplicates() {
 			names[key] = d
 			continue
 		}
+		if d.bySites && first.bySites && slices.Equal(d.probe.Args, first.probe.Args) {
+			continue // of a macro, in objects whose groups ld -r has dissolved (--force-group-allocation)
+		}
 		if d.image || d.symbol != first.symbol {
 			l.add(d.finding, DuplicateProbe, "is defined here and at %s of %s", first.finding.Place, first.finding.File)
 		}

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,4 +39,36 @@ int main(void) { return one(0); }
 			}
 		})
 	})
+}
+
+// TestLocalizedBase makes the symbols of a converted object local, as vendored libraries are made. llvm-objcopy takes the flag from
+// COMDAT groups, too, so that each linker keeps two bases.
+func TestLocalizedBase(t *testing.T) {
+	const external = "#ifdef __cplusplus\nextern \"C\"\n#endif\n"
+	eachToolchain(t, func(b *build) {
+		for _, name := range []string{"one", "two"} {
+			b.write(name+".c", "#include <sdt.h>\nDTRACE_PROBE_DECLARE(shop___"+name+");\n"+external+"int "+name+"(int n) { DTRACE_PROBE1(shop___"+name+", int, n); return n; }\n")
+			b.compile(name+".o", name+".c")
+		}
+		b.write("main.c", external+"int one(int n);\n"+external+"int two(int n);\nint main(void) { return one(0) + two(0); }\n")
+		b.compile("main.o", "main.c")
+		b.convert("--stapsdt", "one.o", "two.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--localize-hidden", "two.o")
+		b.message(b.check("two.o").of("broken-note"), "convert the object after objcopy, too")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "one.o", "two.o", "main.o")
+			b.message(b.check("prog").of("broken-note"), "at wrong addresses")
+		})
+		b.convert("--stapsdt", "two.o")
+		b.clean("two.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "again", "one.o", "two.o", "main.o")
+			b.clean("again")
+		})
+	})
+}
+
+// of returns the findings of a rule.
+func (r report) of(rule string) []finding {
+	return slices.DeleteFunc(r.Findings, func(f finding) bool { return f.Rule != rule })
 }

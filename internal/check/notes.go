@@ -77,6 +77,7 @@ func (c *fileChecker) notes() {
 // collect the base, because only notes refer to it in others' macros; the notes then have 0 for its address.
 func (c *fileChecker) noteSections(siteNotes []notes.Note, broken bool) {
 	if c.relocatable() {
+		c.localizedBase()
 		return
 	}
 	removedBase := func(n notes.Note) bool { return n.Base != 0 && c.hasCode(n.Site.Addr) }
@@ -88,11 +89,38 @@ func (c *fileChecker) noteSections(siteNotes []notes.Note, broken bool) {
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", notes.BaseSection)
 	case !hasBase && slices.ContainsFunc(siteNotes, collectedBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe: the linker has collected it (--gc-sections); link with -Wl,-u,%s", notes.BaseSection, notes.BaseSymbol)
-	case hasBase:
-		otherBase := func(n notes.Note) bool { return n.Base != siteNotes[0].Base }
-		if i := slices.IndexFunc(siteNotes, otherBase); i > 0 {
-			c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses; link again", notes.BaseSection, siteNotes[0].Base, siteNotes[i].Base)
-		}
+	default:
+		c.wrongBases(siteNotes)
+	}
+}
+
+// prelinkStep is what all distances are multiples of by which prelink moves a program, in bytes.
+const prelinkStep = 4096
+
+// wrongBases finds an image whose notes do not agree on the address of the base, or have one that is not its address.
+func (c *fileChecker) wrongBases(siteNotes []notes.Note) {
+	base := c.sectionNamed(notes.BaseSection)
+	if base == nil || len(siteNotes) == 0 {
+		return
+	}
+	first := siteNotes[0].Base
+	if (base.Addr-first)%prelinkStep != 0 {
+		first = base.Addr
+	}
+	if i := slices.IndexFunc(siteNotes, func(n notes.Note) bool { return n.Base != first }); i >= 0 {
+		c.addWhole(BrokenNote, "", "has notes that put %s at %#x and at %#x, so tracers look for some probes at wrong addresses: a tool has made %s local in an object (objcopy --localize-hidden, -G); %s",
+			notes.BaseSection, first, siteNotes[i].Base, notes.BaseSymbol, convertAfterwards)
+	}
+}
+
+// convertAfterwards is what to do about symbols that objcopy has made local.
+const convertAfterwards = "convert the object after objcopy, too, or link with -B"
+
+// localizedBase finds an object in which a tool has made symbols local that a link has to see.
+func (c *fileChecker) localizedBase() {
+	if localized, err := patch.IsLocalized(c.Object.Object, c.set.opts.ProbePrefix); !c.fail(err) && localized {
+		c.addWhole(BrokenNote, "", "a tool has made symbols local, or renamed them, of which a link keeps one, such as %s (objcopy --localize-hidden, -G), so tracers would look for probes at wrong addresses; %s",
+			notes.BaseSymbol, convertAfterwards)
 	}
 }
 
@@ -217,6 +245,21 @@ func (c *fileChecker) missingNotes() {
 			c.add(MissingNote, s.Address, nameOf(c.probe(s)), "this site has a record and no note, so tracers do not find it; %s", advice)
 		}
 		last = s
+	}
+}
+
+// noteNames finds recorded calls whose note has another name than the probe's own structure: tracers do not find the probe by that.
+func (c *fileChecker) noteNames() {
+	seen := map[string]bool{}
+	for s := range c.notedCalls() {
+		probe, n := c.probe(s), s.Note
+		isSame := probe.Provider == linkerset.DisplayName(n.Provider) && probe.Name == linkerset.DisplayName(n.Name)
+		if c.err != nil || !probe.FromStruct || isSame || seen[n.ID()] {
+			continue
+		}
+		seen[n.ID()] = true
+		c.add(NoteName, s.Address, nameOf(probe), "its note names it %s:%s, so tracers do not find it as %s:%s; link with -B, or convert the object together with the one that defines the probe",
+			n.Provider, n.Name, linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
 	}
 }
 

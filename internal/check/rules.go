@@ -104,6 +104,9 @@ var (
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
 		"Link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again; keep the section .note.stapsdt."}
+	NoteName = &Rule{"note-name", Error, "the note of a site has another name than its probe",
+		"The object was converted without the one that defines the probe, whose id alone does not tell the name.",
+		"Link with -B, or convert the objects together."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
@@ -136,7 +139,7 @@ var Rules = []*Rule{
 	UnanchoredSite, WrongFunction, BrokenFunctions, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
-	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
+	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, NoteName, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	MissingDOF, NoProbes, MissingProbe,
 }
 

@@ -1,23 +1,34 @@
 package check
 
 import (
+	"debug/elf"
+	"errors"
 	"slices"
 
+	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/lto"
+	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/patch"
 )
 
-// UnconvertedFile returns the tracepoints of a file, as Unconverted does.
+// ErrNotELF says that a file does not show its tracepoints.
+var ErrNotELF = errors.New("it is not ELF (--oformat), which shows no tracepoints")
+
+// UnconvertedFile returns the tracepoints of a file, as Unconverted does, or ErrNotELF.
 func UnconvertedFile(path string, names patch.Names) ([]Finding, error) {
 	f, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return Unconverted(f.Source(), names)
+	src := f.Source()
+	if _, _, isELF := src.Ident(); !isELF {
+		return nil, ErrNotELF
+	}
+	return Unconverted(src, names)
 }
 
 // ProbesOf returns the probes of findings, sorted.
@@ -57,4 +68,30 @@ func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
 		c.linkedStubs()
 	}
 	return s.findings, c.err
+}
+
+// WrongBases returns the findings of a linked file whose notes have wrong addresses, because a link has kept several of what it is to
+// have one of.
+func WrongBases(path string) ([]Finding, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src := f.Source()
+	if _, typ, isELF := src.Ident(); !isELF || typ == elf.ET_REL {
+		return nil, nil
+	}
+	o, err := src.Image()
+	if err != nil || o.Machine == nil {
+		return nil, err
+	}
+	s := New(Options{Warn: func(error) {}, Failed: func(error) {}})
+	im, err := image.Open(o.Object, o.Machine)
+	if err != nil {
+		return nil, err
+	}
+	siteNotes, _, err := notes.Read(o.Object, im)
+	(&fileChecker{Object: o, set: s}).wrongBases(siteNotes)
+	return s.findings, err
 }

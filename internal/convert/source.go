@@ -44,18 +44,60 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 	if result.object, err = c.open(src); err != nil || result.object == nil {
 		return err
 	}
-	if plan, err = c.plan(result.object); err != nil {
+	object, restored, err := c.restore(result.object)
+	if err != nil {
+		return err
+	}
+	if plan, err = c.plan(object); err != nil {
 		return err
 	}
 	if result.entry != nil {
-		if err := c.describe(result.entry, result.object, plan); err != nil {
+		if err := c.describe(result.entry, object, plan); err != nil {
 			return err
 		}
 	}
-	if result.output, result.warnings, err = c.output(result.object, plan); err != nil || result.output == nil {
+	result.output, result.warnings, err = c.output(object, plan)
+	switch {
+	case err != nil:
 		return err
+	case restored != nil:
+		result.output = restored.with(result.output)
+	}
+	if plan == nil || result.output == nil {
+		return nil
 	}
 	return c.printLines(&result.lines, plan)
+}
+
+// restoredObject is the file of an object that was restored.
+type restoredObject []byte
+
+// restore takes back what tools have done to a converted object, and names what only the link knows (patch.Restore). If nothing is to be
+// done, it returns the object itself and nil.
+func (c *Converter) restore(o *input.Object) (*input.Object, restoredObject, error) {
+	out, err := patch.Restore(o.Object, c.Patch)
+	if err != nil || out == nil {
+		return o, nil, err
+	}
+	var file bytes.Buffer
+	if err := out.Write(&file, o.Source); err != nil {
+		return nil, nil, err
+	}
+	made, err := elfreloc.Open(bytes.NewReader(file.Bytes()), out.Size, o.Name)
+	return &input.Object{Object: made, Machine: o.Machine, Source: o.Source}, file.Bytes(), err
+}
+
+// with returns an output of the object, nil for the object as it is, as one that reads no input.
+func (r restoredObject) with(out *elfreloc.Output) *elfreloc.Output {
+	if out == nil {
+		return &elfreloc.Output{Size: int64(len(r)), Extents: []elfreloc.Extent{{Data: r, Len: int64(len(r))}}}
+	}
+	for i := range out.Extents {
+		if x := &out.Extents[i]; x.Data == nil {
+			x.Data = r[x.Src : x.Src+x.Len]
+		}
+	}
+	return out
 }
 
 // open makes an object of a source; nil if it is not one, and need not be converted.

@@ -7,11 +7,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/lto"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -42,7 +44,7 @@ type contents struct {
 // probeUse is what a file has to do with probes.
 type probeUse struct {
 	namesProbes bool         // it names stubs or probe objects
-	callsStubs  bool         // it names stubs, or semaphores of guards, which a conversion changes
+	callsStubs  bool         // it names stubs or semaphores of guards, or symbols of it were made local, which a conversion changes
 	target      patch.Target // of the objects that name probes
 
 	lto lto.Code
@@ -141,7 +143,7 @@ func lacksResources(err error) bool {
 }
 
 // foreignTarget is the command of a linker script that has inputs read in another format than ELF.
-var foreignTarget = regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`)
+var foreignTarget = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`) })
 
 // hasForeignTarget reports whether a text has a TARGET of another format than ELF.
 func hasForeignTarget(src *input.Source) (bool, error) {
@@ -152,7 +154,7 @@ func hasForeignTarget(src *input.Source) (bool, error) {
 	if n, err := src.ReadAt(text, 0); n < len(text) {
 		return false, err
 	}
-	for _, match := range foreignTarget.FindAllSubmatch(text, -1) {
+	for _, match := range foreignTarget().FindAllSubmatch(text, -1) {
 		if name := string(match[1]); name != "default" && !strings.HasPrefix(name, "elf") {
 			return true, nil
 		}
@@ -177,7 +179,11 @@ func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, er
 	if namesProbes, callsStubs, err = e.mentions(o.NamesContain); err == nil && callsStubs {
 		callsStubs, err = e.options.Names.HasStub(o)
 	}
-	return namesProbes || e.hasRecords(o), callsStubs, err
+	hasBase := func(s elfreloc.Section) bool { return s.Name == notes.BaseSection } // perhaps of others' macros
+	if namesProbes = namesProbes || e.hasRecords(o); err == nil && !callsStubs && (namesProbes || slices.ContainsFunc(o.Sections, hasBase)) {
+		callsStubs, err = patch.NeedsRestore(o, e.options)
+	}
+	return namesProbes, callsStubs, err
 }
 
 // hasRecords reports whether an object was converted, in any layout: the target of the link is not known yet. Its probe

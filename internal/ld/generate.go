@@ -42,6 +42,7 @@ type generatedCode struct {
 type codeReport struct {
 	stdout      io.Writer    // of the link
 	extractions bytes.Buffer // what --why-extract prints, from its head on
+	unfinished  []byte       // of what was printed, a line without its end
 	code        codeFiles    // that lld writes, if it generates code again
 }
 
@@ -53,29 +54,35 @@ func newCodeReport(cmd *exec.Cmd) *codeReport {
 	return report
 }
 
-// Write passes on what the linker prints, up to the head of the extractions. lld prints these at once.
+// Write passes on what the linker prints, but for the head of the extractions and the lines of these behind it. A write may end
+// anywhere in a line.
 func (r *codeReport) Write(b []byte) (int, error) {
-	own := b
-	if r.extractions.Len() == 0 {
-		at := bytes.Index(b, []byte(extractionHead))
-		if at < 0 {
-			return r.stdout.Write(b)
-		}
-		if _, err := r.stdout.Write(b[:at]); err != nil {
+	r.unfinished = append(r.unfinished, b...)
+	end := bytes.LastIndexByte(r.unfinished, '\n') + 1
+	for line := range bytes.Lines(r.unfinished[:end]) {
+		if err := r.writeLine(line); err != nil {
 			return 0, err
 		}
-		own = b[at:]
 	}
-	for line := range bytes.Lines(own) {
-		if bytes.Count(line, []byte{'\t'}) != 2 {
-			if _, err := r.stdout.Write(line); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		r.extractions.Write(line)
-	}
+	r.unfinished = append(r.unfinished[:0], r.unfinished[end:]...)
 	return len(b), nil
+}
+
+// writeLine keeps the line of an extraction, and passes on any other.
+func (r *codeReport) writeLine(line []byte) error {
+	isHead := string(line) == extractionHead
+	if isHead || r.extractions.Len() > 0 && bytes.Count(line, []byte{'\t'}) == 2 {
+		r.extractions.Write(line)
+		return nil
+	}
+	_, err := r.stdout.Write(line)
+	return err
+}
+
+// finish passes on the last line if it has no end.
+func (r *codeReport) finish() error {
+	_, err := r.stdout.Write(r.unfinished)
+	return err
 }
 
 // check fails if lld has generated code again, or has extracted other files than it has for the bitcode.

@@ -41,7 +41,7 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	linkWith := func(last ...string) (process.Status, error) {
 		o := outputOf(s.line)
 		status, err := l.runLinker(slices.Concat(flags, l.args, last))
-		return l.finishLink(o, status, err, s.inputs())
+		return l.finishUnseen(o, status, err, s)
 	}
 	if s.line.relocatable || lacking == nil {
 		if !s.contains(func(in *inputFile) bool { return in.mayHoldProbes() }) && !s.missesFiles {
@@ -93,7 +93,7 @@ func renameDependency(ln *commandLine, removed string, files *replace.Writer) er
 			continue
 		}
 		path := ln.inDirectory(arg.value)
-		self, err := os.Executable()
+		self, err := process.Executable()
 		if err != nil {
 			return err
 		}

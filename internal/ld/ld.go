@@ -101,7 +101,7 @@ func (l *link) run() (process.Status, error) {
 		l.args = args
 	}
 	ln := parseLine(args, l.linker.hasName("gold"))
-	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished {
+	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished || l.linker.hasName("lld") && ln.generatesInputs() {
 		return l.execLinker(nil)
 	}
 	if err := checkPipes(ln); err != nil {
@@ -109,11 +109,11 @@ func (l *link) run() (process.Status, error) {
 	}
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
 	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
-	if err := s.checkIncremental(); err != nil {
-		return process.Status{}, err
-	}
 	l.warnOfKernelTracepoints(s.inputs())
 	l = l.withTarget(s.target())
+	if err := s.checkRecordsTogether(l.Convert.Patch.Layout); err != nil {
+		return process.Status{}, err
+	}
 	if err := l.checkDroppedCode(s); err != nil {
 		return process.Status{}, err
 	}

@@ -197,6 +197,20 @@ func (l *commandLine) candidates(arg *lineArg) (files []string) {
 	return files
 }
 
+// inputGenerators are flags of lld with which the output is for later compilations and links, which convert what they make of it: the
+// index of distributed ThinLTO, bitcode or assembly. The second names are those of --plugin-opt.
+var inputGenerators = [][2]string{{"thinlto-index-only", "thinlto-index-only"}, {"lto-emit-llvm", "emit-llvm"}, {"lto-emit-asm", "emit-asm"}}
+
+// generatesInputs reports whether lld links nothing, but generates inputs of other runs.
+func (l *commandLine) generatesInputs() bool {
+	return slices.ContainsFunc(l.args, func(a lineArg) bool {
+		option, _, _ := strings.Cut(a.value, "=")
+		return slices.ContainsFunc(inputGenerators, func(names [2]string) bool {
+			return a.name == names[0] || a.name == "plugin-opt" && option == names[1]
+		})
+	})
+}
+
 // hasInputs reports whether there is anything to link.
 func (l *commandLine) hasInputs() bool {
 	return slices.ContainsFunc(l.args, func(a lineArg) bool { return a.kind != otherArg })

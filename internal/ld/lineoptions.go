@@ -61,11 +61,13 @@ func wordsOnce(text string) func() map[string]bool {
 }
 
 // shortNames are the long names of letters, and of one another.
-var shortNames = map[string]string{
-	"b": "format", "c": "mri-script", "C": "directory", "l": "library", "L": "library-path", "o": "output", "R": "just-symbols",
-	"T": "script", "dT": "default-script", "i": "relocatable", "r": "relocatable", "Ur": "relocatable",
-	"dn": "Bstatic", "non_shared": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
-}
+var shortNames = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"b": "format", "c": "mri-script", "C": "directory", "l": "library", "L": "library-path", "o": "output", "R": "just-symbols",
+		"T": "script", "dT": "default-script", "i": "relocatable", "r": "relocatable", "Ur": "relocatable",
+		"dn": "Bstatic", "non_shared": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
+	}
+})
 
 // splitFlag takes a word that begins with a dash apart. name is the long name where
 // there is one. next is whether the value is the next word.
@@ -97,17 +99,19 @@ func splitFlag(word string, following []string) (name, value string, next bool) 
 
 // abbreviations are the shortest words by which GNU ld knows names that a look has to know: shorter ones
 // are an error, as each of them is to the other linkers.
-var abbreviations = map[string]string{
-	"default-script": "default-sc", "dependency-file": "depe", "format": "form", "just-symbols": "ju", "mri-script": "mr",
-	"output": "ou", "pop-state": "po", "push-state": "pu", "relocatable": "relo", "script": "sc", "sysroot": "sy",
-}
+var abbreviations = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"default-script": "default-sc", "dependency-file": "depe", "format": "form", "just-symbols": "ju", "mri-script": "mr",
+		"output": "ou", "pop-state": "po", "push-state": "pu", "relocatable": "relo", "script": "sc", "sysroot": "sy",
+	}
+})
 
 // unabbreviated returns the name that a word is short for, or the word.
 func unabbreviated(word string) string {
 	if longValues()[word] || longFlags()[word] {
 		return word
 	}
-	for name, shortest := range abbreviations {
+	for name, shortest := range abbreviations() {
 		if strings.HasPrefix(word, shortest) && strings.HasPrefix(name, word) {
 			return name
 		}
@@ -115,10 +119,10 @@ func unabbreviated(word string) string {
 	return word
 }
 
-func longName(name string) bool { return len(name) > 1 && shortNames[name] != "" }
+func longName(name string) bool { return len(name) > 1 && shortNames()[name] != "" }
 
 func canonicalFlag(name string) string {
-	if long := shortNames[name]; long != "" {
+	if long := shortNames()[name]; long != "" {
 		return long
 	}
 	return name

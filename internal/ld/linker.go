@@ -111,7 +111,7 @@ func findIn(name, directories string) (string, error) {
 }
 
 func isSelf(path string) bool {
-	executable, err := os.Executable()
+	executable, err := process.Executable()
 	if err != nil {
 		return false
 	}

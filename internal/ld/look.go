@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/supervise"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -113,30 +116,70 @@ func isRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// checkPipes refuses an input that is a pipe if the output has no symbols, which would show that probes of the input
-// are not converted.
+// checkPipes refuses an input that is a pipe if the output does not show whether probes of the input are converted.
 func checkPipes(ln *commandLine) error {
-	if !slices.ContainsFunc(ln.args, func(a lineArg) bool { return a.name == "s" || a.name == "strip-all" }) {
-		return nil
-	}
 	for i := range ln.args {
-		path := ln.inDirectory(ln.args[i].value)
-		if info, err := os.Stat(path); ln.args[i].kind == inputArg && err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-			return fmt.Errorf("%s: is a pipe, and with -s the output does not show whether its probes are converted; link a file, or strip the output afterwards", path)
+		if ln.args[i].kind != inputArg {
+			continue
+		}
+		if err := ln.checkPipe(ln.inDirectory(ln.args[i].value)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// checkIncremental refuses probes in an incremental link: gold leaves room behind each section, and records would not
-// end where the section does.
-func (s *survey) checkIncremental() error {
+// checkPipe refuses a file that is a pipe if the output does not show whether probes of it are converted.
+func (l *commandLine) checkPipe(path string) error {
+	reason, cure := l.hidesTracepoints()
+	if info, err := os.Stat(path); reason == "" || err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: is a pipe, and with %s the output does not show whether its probes are converted; link a file%s", path, reason, cure)
+}
+
+// hidesTracepoints returns the flag because of which an output does not show its tracepoints, and what to do besides, or "".
+func (l *commandLine) hidesTracepoints() (reason, cure string) {
+	for _, a := range l.args {
+		switch {
+		case a.name == "s" || a.name == "strip-all":
+			return "-s", ", or strip the output afterwards"
+		case a.name == "oformat" && isForeign(a.value):
+			return "--oformat=" + a.value, ""
+		}
+	}
+	if len(l.scripts) > 0 { // which may discard what shows them
+		return "--script", ""
+	}
+	return "", ""
+}
+
+// checkRecordsTogether refuses flags with which records of a link with probes are not one array without gaps: gold leaves room behind
+// each section for later links (--incremental), and GNU ld and gold make several sections of one name (--unique), of which
+// __start_ and __stop_ bound one.
+func (s *survey) checkRecordsTogether(layout linkerset.Layout) error {
+	if !s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+		return nil
+	}
 	for _, a := range s.line.args {
-		if (a.name == "incremental" || strings.HasPrefix(a.name, "incremental-")) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+		switch {
+		case a.name == "incremental" || strings.HasPrefix(a.name, "incremental-"):
 			return fmt.Errorf("--%s: gold leaves room behind records, which no reader expects; link what has probes without it", a.name)
+		case a.name == "unique" && !s.line.relocatable && separates(a.value, layout):
+			return fmt.Errorf("--unique: the linker makes several sections of records, and __start_%s leads to one; name the sections that are to be unique (--unique=.text.*), or leave it out", layout.Section(arch.Probe))
 		}
 	}
 	return nil
+}
+
+// separates reports whether a pattern of --unique matches sections of records, as "" does.
+func separates(pattern string, layout linkerset.Layout) bool {
+	for kind := range arch.Kinds {
+		if matched, err := path.Match(pattern, layout.Section(kind)); pattern == "" || matched || err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // isProgram reports whether a link is of a program or a library of a C library, whatever its objects look like: it has a

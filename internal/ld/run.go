@@ -61,7 +61,7 @@ func (l *link) linkSupervised(s survey) (process.Status, error) {
 		return l.execLinker(plan.flags)
 	}
 	status, err := l.runLinker(slices.Concat(plan.flags, l.args))
-	return l.finishLink(plan.output, status, err, c.unconverted())
+	return l.finishUnseen(plan.output, status, err, s)
 }
 
 // runPlan is what a run of the linker starts from. It does not change.
@@ -104,7 +104,7 @@ func (l *link) plan(ln *commandLine, c conversion, missesFiles bool) (runPlan, e
 	}
 	p.isSupervised = converts || generates || refuses || lacking != nil || missesFiles
 	if !ln.relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
-		p.definitions, err = os.Executable()
+		p.definitions, err = process.Executable()
 	}
 	return p, err
 }
@@ -115,7 +115,7 @@ func (p runPlan) nextRun(r runResult) (runPlan, error) {
 	var err error
 	p.conversion = p.conversion.withFiles(r.found...)
 	p.before, p.definesAll = r, true
-	p.definitions, err = os.Executable()
+	p.definitions, err = process.Executable()
 	return p, err
 }
 
@@ -188,6 +188,7 @@ func (l *link) runForOutput(p runPlan, c *fileConverter, s *supervise.Supervisor
 	}
 	report := newCodeReport(cmd)
 	r, err := l.superviseCommand(p, c, s, cmd, &report.code)
+	err = cmp.Or(err, report.finish())
 	c.closeLater(slices.Collect(maps.Values(report.code.descriptors))...)
 	if err != nil || r.status != (process.Status{}) || r.isStopped || r.mustRunAgain {
 		return r, err
@@ -290,6 +291,10 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 	if !ok {
 		if err := o.CheckReachable(); err != nil {
 			r.stopUnsupervised(o, err)
+			return
+		}
+		if err := r.plan.line.checkPipe(o.File); err != nil {
+			r.stopWithError(o, err)
 			return
 		}
 		o.Continue() // there is no such file, or it has no bytes that stay

@@ -52,7 +52,18 @@ func (l *link) finishLink(o output, status process.Status, err error, unconverte
 	return status, verify(o, l.Convert.Patch.Names, unconverted)
 }
 
-// verify fails if the output holds an unconverted tracepoint, and removes it: the conversion may have missed an
+// finishUnseen is finishLink of a link whose linker may have read other files than the survey has, some of which concern probes.
+func (l *link) finishUnseen(o output, status process.Status, err error, s survey) (process.Status, error) {
+	if err == nil && status == (process.Status{}) && s.missesFiles && o.hasChanged() {
+		if _, notELF := check.UnconvertedFile(o.path, l.Convert.Patch.Names); errors.Is(notELF, check.ErrNotELF) && s.contains(func(in *inputFile) bool { return in.namesProbes }) {
+			err = fmt.Errorf("%s: cannot look for unconverted tracepoints of inputs that sdtconvert has not seen: %w; convert the objects before the link, and give the linker each by its path. The output is removed", o.path, notELF)
+			return status, errors.Join(err, os.Remove(o.path))
+		}
+	}
+	return l.finishLink(o, status, err, s.inputs())
+}
+
+// verify fails if the output holds an unconverted tracepoint, or notes with wrong addresses, and removes it: the conversion may have missed an
 // input that only the linker knows, or that it could not see. The error names those of the inputs, which were
 // not converted, that hold it.
 func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
@@ -61,14 +72,31 @@ func verify(o output, patterns patch.Names, unconverted []*inputFile) error {
 	}
 	findings, err := check.UnconvertedFile(o.path, patterns)
 	switch {
+	case errors.Is(err, check.ErrNotELF): // checkPipes has refused inputs that were not seen
+		return nil
 	case err != nil:
 		err = fmt.Errorf("cannot look for unconverted tracepoints in the output: %w", err)
 	case len(findings) > 0:
 		err = unconvertedError(o.path, findings, inputsHolding(findings, unconverted, patterns))
 	default:
+		err = checkBases(o.path)
+	}
+	if err == nil {
 		return nil
 	}
 	return errors.Join(err, os.Remove(o.path))
+}
+
+// checkBases fails if notes of an output have wrong addresses.
+func checkBases(path string) error {
+	findings, err := check.WrongBases(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot look at the notes of the output: %w", err)
+	case len(findings) > 0:
+		return fmt.Errorf("%s: %s. The output is removed", path, findings[0].Message)
+	}
+	return nil
 }
 
 // unconvertedError says which probes an output holds unconverted, and which files they are of.

@@ -22,16 +22,16 @@ import (
 // linkers keep sections of such names.
 const FunctionSection = ".sdt_functions"
 
-// functionNoteSection holds the note that leads to the tables.
-const functionNoteSection = ".note.sdtconvert"
+// FunctionNoteSection holds the note that leads to the tables.
+const FunctionNoteSection = ".note.sdtconvert"
 
 const (
 	functionOwner = "sdtconvert"
 	functionType  = 1
 )
 
-// functionSymbol is the symbol of the note, of which a link keeps one.
-const functionSymbol = "_.sdt_functions"
+// FunctionSymbol is the symbol of the note, of which a link keeps one.
+const FunctionSymbol = "_.sdt_functions"
 
 // FunctionVersion is the version of the format of tables.
 const FunctionVersion = 1
@@ -179,7 +179,7 @@ func (w *Writer) noteSymbol() (sym uint32, err error) {
 	if w.functionNote != 0 {
 		return w.functionNote, nil
 	}
-	if w.functionNote, err = findGlobal(w.edit, functionSymbol); err != nil || w.functionNote != 0 {
+	if w.functionNote, err = findGlobal(w.edit, FunctionSymbol); err != nil || w.functionNote != 0 {
 		return w.functionNote, err
 	}
 	rela := w.m.Traits().Rela
@@ -189,10 +189,10 @@ func (w *Writer) noteSymbol() (sym uint32, err error) {
 		n.data = append(n.data, make([]byte, distanceSize(w.columns(nil)))...)
 	})
 	// A local signature would lose its name in gold's -r, and lld takes groups of nameless signatures for one.
-	symbol := elfreloc.Symbol{Name: functionSymbol, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Other: byte(elf.STV_HIDDEN), Size: uint64(len(note.data))}
+	symbol := elfreloc.Symbol{Name: FunctionSymbol, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Other: byte(elf.STV_HIDDEN), Size: uint64(len(note.data))}
 	w.functionNote = w.edit.AddSymbol(symbol)
 	holder := w.edit.AddSection(elfreloc.NewSection{
-		Name: functionNoteSection, Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: noteAlign, Data: note.data,
+		Name: FunctionNoteSection, Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: noteAlign, Data: note.data,
 		Relocs: true, RelocCount: 1, Rela: rela, GroupOf: w.edit.AddGroup(w.functionNote),
 	})
 	symbol.Section = holder

@@ -189,7 +189,7 @@ func TestCompileAndLink(t *testing.T) {
 			args = args[:len(args)-2]
 		}
 		out, err := b.Try(converter, args...)
-		if err == nil || !strings.Contains(out, output+": compiled and linked at once") || b.exists(output) {
+		if err == nil || !strings.Contains(out, output+": holds tracepoints that were not converted") || b.exists(output) {
 			t.Errorf("%s: %v, %s", output, err, out)
 		}
 	}
@@ -201,6 +201,17 @@ func TestCompileAndLink(t *testing.T) {
 	expect.Contains(t, b.must(converter, "list", "program"), "one")
 	b.must(converter, "cc", "--", "gcc", include, "-c", "one.c")
 	b.must(converter, "cc", "--", "gcc", "one.o", "-o", "program", "-Wl,--unresolved-symbols=ignore-all")
+	// Nor does one that links objects alone, or makes a file that does not show tracepoints.
+	b.must("gcc", include, "-c", "one.c")
+	b.remove("program")
+	for _, words := range [][]string{{"one.o"}, {include, "one.c", "-static", "-nostdlib", "-Wl,-e,main,--oformat=binary"}} {
+		out, err := b.Try(converter, append([]string{"cc", "--", "gcc", "-o", "program"}, words...)...)
+		if err == nil || !strings.Contains(out, "unconverted tracepoints") && !strings.Contains(out, "tracepoints that were not converted") || b.exists("program") {
+			t.Errorf("%s: %v, %s", words, err, out)
+		}
+	}
+	b.write("header.h", "int declared;\n")
+	b.must(converter, "cc", "--", "gcc", "header.h", "-o", "header.h.gch")
 }
 
 // Versions of compilers and compilers for other machines, and a compiler in the current

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,6 +222,7 @@ func (tr *tree) addArchives(t *testing.T) {
 	ar("rcsT", "nest/libn.a", "x/libm.a", "c.o")
 	ar("rcsT", "libn.a", "ls/../libm.a", "link/b.o")
 	ar("qcs", "other/libmix.a", "b.o", "x/b.o", "other/c.o")
+	ar(append([]string{"qcs", "other/libmany.a"}, slices.Repeat([]string{"b.o", "x/b.o", "other/c.o"}, 100)...)...)
 	ar("rcs", "libd.a", "x/c.o") // beside a shared one
 	ar("rcS", "x/sub/libi.a", "other/b.o", "x/b.o")
 	ar("rcST", "other/libi.a", "x/c.o", "sp ace/b.o") // as kernels are linked
@@ -236,7 +238,7 @@ func (tr *tree) addArchives(t *testing.T) {
 		tr.only = append(tr.only, []spelled{{"x", name + ".o"}, {"other", "lib" + name + ".a"}, {"x/sub", "lib" + name + ".a"}, {"other/sub", name + ".ld"}})
 	}
 	tr.only = append(tr.only, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libtl.a"}, {"other", "libi.a"}})
-	tr.inputs = append(tr.inputs, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
+	tr.inputs = append(tr.inputs, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"}, {"other", "libmany.a"},
 		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}, {"", "libd.a"}, {"x/sub", "libi.a"}, {"other", "libi.a"}}...)
 }
 

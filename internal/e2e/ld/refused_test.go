@@ -105,6 +105,40 @@ func TestOtherProc(t *testing.T) {
 	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "not converted")
 }
 
+// Without any /proc, a link without probes goes on, one with probes names two cures, and both work.
+func TestNoProc(t *testing.T) {
+	l := linker("bfd")
+	tools.Need(t, "gcc", l.Path, "unshare", "umount")
+	if _, err := combined("unshare", "-m", "umount", "-l", "/proc"); err != nil {
+		tools.Unavailable(t, "no mount namespaces, or /proc is no mount point")
+	}
+	enter(t, l.Path)
+	os.Unsetenv("SDTCONVERT_LD") // enter sets it back; the linker is to be found along PATH
+	disk.Write(t, "none.c", "int main(void) { return 0; }\n")
+	disk.Write(t, "one.c", "#include <sdt.h>\nint main(int c, char **v) { DTRACE_PROBE1(app___one, int, c); return 0; }\n")
+	tools.Must(t, "gcc", "-I"+tools.Root("include"), "-c", "none.c", "one.c")
+	without := func(words ...string) (string, error) {
+		return combined("unshare", append([]string{"-m", "sh", "-c", `umount -l /proc; exec "$@"`, "sh"}, words...)...)
+	}
+	gcc := []string{"gcc", "-B" + wrappers, "-fuse-ld=bfd", "-o", "program"}
+	out, err := without(append(gcc, "none.o")...)
+	expect.OK(t, err, "without probes: %s", out)
+	os.Remove("program")
+	out, err = without(append(gcc, "one.o")...)
+	if err == nil || !strings.Contains(out, "mount /proc") || !strings.Contains(out, "--in-place, or compile with sdtconvert cc") {
+		t.Errorf("%v, %s", err, out)
+	}
+	disk.Absent(t, "program")
+	out, err = without(converter, "cc", "--", "gcc", "-I"+tools.Root("include"), "-c", "one.c", "-o", "two.o")
+	expect.OK(t, err, "%s", out)
+	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
+	for _, object := range []string{"two.o", "one.o"} {
+		out, err = without(append(gcc, object)...)
+		expect.OK(t, err, "%s: %s", object, out)
+		expect.Contains(t, tools.Must(t, converter, "list", "program"), "one")
+	}
+}
+
 // An input that the conversion cannot see makes an output that is refused: here a linker that reads
 // another file than the one of its line.
 func TestUnseenInput(t *testing.T) {

@@ -80,12 +80,15 @@ func TestPipesWithoutOtherProbes(t *testing.T) {
 	tools.Need(t, "gcc", "ar", "bash", l.Path)
 	enter(t, l.Path)
 	unseenBuild(t, l)
+	disk.Write(t, "discard.ld", "SECTIONS { /DISCARD/ : { *(.sdt_unconverted) } } INSERT AFTER .data;\n")
 	wrapper := "'" + converter + "' ld --linker " + l.Path + " -- -m elf_x86_64 -e main "
 	for _, c := range []struct{ words, message string }{
 		{"main.o <(cat marked.o)", "The output is removed"},
 		{"main.o <(cat libmarked.a)", "The output is removed"},
 		{"-r main.o <(cat marked.o)", "The output is removed"},
 		{"-s main.o <(cat marked.o)", "is a pipe, and with -s"},
+		{"--oformat=binary main.o <(cat marked.o)", "is a pipe, and with --oformat=binary"},
+		{"-T discard.ld main.o <(cat marked.o)", "is a pipe, and with --script"},
 	} {
 		out, err := tools.Try("bash", "-c", wrapper+"-o out "+c.words)
 		if exitCode(err) != 1 || !strings.Contains(out, c.message) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -125,13 +126,15 @@ func readTypes(code *locate.Code, functions, aliases []string) (known debugTypes
 }
 
 // integers matches the names of types of which nothing else is to be known.
-var integers = regexp.MustCompile(`^(u?int\w*_t|s?size_t|\w?id_t|off_t|time_t|mode_t|dev_t|ino_t|ptrdiff_t|bool|_Bool|boolean_t|u?int|u?long|u?short|u?char|string|float|double|void|signed|unsigned)$`)
+var integers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(u?int\w*_t|s?size_t|\w?id_t|off_t|time_t|mode_t|dev_t|ino_t|ptrdiff_t|bool|_Bool|boolean_t|u?int|u?long|u?short|u?char|string|float|double|void|signed|unsigned)$`)
+})
 
 // aliasName returns the name of a type that may be an enumeration or another type, "" for others.
 func aliasName(typ string) string {
 	words := strings.Fields(typ)
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "const" || w == "volatile" || w == "enum" })
-	if len(words) != 1 || strings.ContainsAny(words[0], "*[&") || integers.MatchString(words[0]) {
+	if len(words) != 1 || strings.ContainsAny(words[0], "*[&") || integers().MatchString(words[0]) {
 		return ""
 	}
 	return words[0]
