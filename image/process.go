@@ -105,7 +105,7 @@ func (p *Process) openError(err error) error {
 	case isZombie(p.dir): // which belongs to root
 		err = errEnded
 	case errors.Is(err, fs.ErrPermission):
-		err = errors.New("no permission to read it: that needs the same user or CAP_SYS_PTRACE")
+		err = p.explainPermission()
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("no such process")
 	case errors.Is(err, syscall.ESRCH):

@@ -1,6 +1,8 @@
 package image
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -34,4 +36,16 @@ const bcachefsMagic = 0xca451a4e
 func (m *Mapping) hasInode(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && s.Ino == m.file.inode
+}
+
+// explainPermission says why the memory of a process must not be read: it is another user's, or Yama lets parents alone read their children.
+func (p *Process) explainPermission() error {
+	if info, err := os.Stat(p.dir); err == nil {
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+		if isOwn := ok && int(stat.Uid) == os.Geteuid(); isOwn && len(scope) > 0 && scope[0] != '0' {
+			return fmt.Errorf("no permission to read it: Yama forbids it (kernel.yama.ptrace_scope is %c): run as root", scope[0])
+		}
+	}
+	return errors.New("no permission to read it: that needs the same user or CAP_SYS_PTRACE")
 }

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -276,7 +278,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 			return
 		}
 	}
-	if r.plan.definitions != "" && strings.HasSuffix(o.Path, r.plan.definitions) {
+	if r.isDefinitions(o) {
 		r.supervisor.Go(func() { r.answerDefinitions(o) })
 		return
 	}
@@ -319,13 +321,32 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 	})
 }
 
-// isLinkerProcess reports whether a process is a linker, as all their names tell, or one of GCC's programs for
-// intermediate code, which read it at the places where the linker has found it. What others read under
-// the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
+// isDefinitions reports whether the linker opens the input behind the line, sdtconvert's own path. A linker may put a directory before it, where
+// there is no file, or this one.
+func (r *supervisedRun) isDefinitions(o *supervise.Open) bool {
+	own := r.plan.definitions
+	if own == "" || !strings.HasSuffix(o.Path, own) {
+		return false
+	}
+	if o.Path == own {
+		return true
+	}
+	id, exists := supervise.Identify(o.File)
+	self, _ := supervise.Identify(own)
+	return !exists || id == self
+}
+
+// linkerName matches the names of linkers: with the target before it, and a version or a variant behind it. GCC's programs for intermediate
+// code, lto1 and lto-wrapper, read it at the places where the linker has found it.
+var linkerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*[-.])?(ld|ld32|ld64|lld|gold|mold|wild|collect2)([-.].*|[0-9]*)$|^lto`)
+})
+
+// isLinkerProcess reports whether a process is a linker, by the name of its program. What others read under the link is their own: tools
+// that a linker's script runs, and assemblers, which include data (.incbin).
 func isLinkerProcess(pid int) (bool, error) {
 	path, err := supervise.Executable(pid)
-	name := filepath.Base(path)
-	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto"), err
+	return linkerName().MatchString(filepath.Base(path)), err
 }
 
 // convertFound converts a file that only the linker has found. path leads to it, and name is what the linker

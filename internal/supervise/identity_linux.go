@@ -16,8 +16,8 @@ type Identity struct {
 	modifiedN, changedN int64 // and nanoseconds
 }
 
-// checkProc fails unless /proc shows the processes of this PID namespace by their numbers here.
-func checkProc() error {
+// CheckProc fails unless /proc shows the processes of this PID namespace by their numbers here.
+func CheckProc() error {
 	switch self, err := os.Readlink("/proc/self"); {
 	case err != nil:
 		return &UnavailableError{"/proc does not show this process (mount /proc in its PID namespace)", errors.Unwrap(err)}

@@ -25,7 +25,7 @@ type Supervisor struct {
 // New returns a supervisor, whose thread waits for Start. It fails with an UnavailableError
 // if the host forbids supervision.
 func New(o Options) (*Supervisor, error) {
-	if err := checkProc(); err != nil {
+	if err := CheckProc(); err != nil {
 		return nil, err
 	}
 	s := &Supervisor{start: make(chan func()), end: make(chan struct{})}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/supervise"
 	"sdtconvert/internal/trace/arm"
 	"sdtconvert/internal/trace/events"
 	"sdtconvert/internal/trace/inject"
@@ -68,7 +69,7 @@ func Run(o Options) (*Statistics, error) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGCHLD)
 	defer signal.Stop(changes)
-	if err := ptrace.CheckProc(); err != nil {
+	if err := supervise.CheckProc(); err != nil {
 		return nil, err
 	}
 	if err := t.start(); err != nil {

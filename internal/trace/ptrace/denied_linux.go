@@ -15,18 +15,6 @@ import (
 	"sdtconvert/image"
 )
 
-// CheckProc returns an error if /proc does not show the processes that system calls know by the same IDs.
-func CheckProc() error {
-	self, err := os.Readlink("/proc/self")
-	switch {
-	case err != nil:
-		return errors.New("there is no /proc here: mount it (mount -t proc proc /proc)")
-	case self != strconv.Itoa(os.Getpid()):
-		return errors.New("/proc shows another PID namespace: mount that of this one (mount -t proc proc /proc)")
-	}
-	return nil
-}
-
 // ExplainStart says why a program cannot be started traced.
 func ExplainStart(path string, err error) error {
 	tracer := Status(os.Getpid(), "TracerPid")
