@@ -156,8 +156,11 @@ func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool
 	if err != nil {
 		return false, err
 	}
-	a.addPlace(place{at, at + uint64(length), t, s})
+	a.addPlace(place{start: at, end: at + uint64(length), trampoline: t, site: s})
 	code := a.jump(s, js, t, current)
+	if code == nil {
+		code = a.evict(s, js, t, current)
+	}
 	if code == nil {
 		return false, nil
 	}
@@ -189,7 +192,7 @@ func (a *Armer) jump(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curren
 			break
 		}
 		if a.injector.Hop(to, t.Address) {
-			a.addPlace(place{to, to + 1, t, s})
+			a.addPlace(place{start: to, end: to + 1, trampoline: t, site: s})
 			return machine.Jump(from, to)
 		}
 	}

@@ -76,11 +76,15 @@ type semaphore struct {
 	module string
 }
 
-// place is where a trampoline is, or a hop to it.
+// place is where a trampoline is, or an instruction that has moved, or a hop to one of them.
 type place struct {
 	start, end uint64
 	trampoline *arch.Trampoline
 	site       *probe.Site
+
+	moved *arch.Moved // an instruction that has moved, nil for none
+	code  uint64      // its address now
+	from  uint64      // its address in the program
 }
 
 // New returns an armer of a process that has armed nothing.

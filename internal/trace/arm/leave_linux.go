@@ -28,7 +28,7 @@ func (a *Armer) Signal(tid int, sig unix.Signal) bool {
 	if p == nil {
 		return true
 	}
-	if isFault {
+	if isFault && p.moved == nil { // else it is the program's own
 		passage, err := a.passage(p, slices.Clone(data))
 		if err == nil && passage.Landing != 0 {
 			a.setPC(data, passage.Landing)
@@ -39,10 +39,11 @@ func (a *Armer) Signal(tid int, sig unix.Signal) bool {
 		a.complain(fmt.Errorf("thread %d stays in a trampoline: %w", tid, err))
 		return true
 	}
-	if isFault {
+	if isFault && p.moved == nil {
 		a.faulting = append(a.faulting, p.site)
+		return false
 	}
-	return !isFault
+	return true
 }
 
 // leave takes a stopped thread out of a trampoline.
@@ -86,6 +87,9 @@ func (a *Armer) setPC(registers []byte, pc uint64) {
 
 // leavePlace has a thread be behind the site of a trampoline that it is in, and records the hit.
 func (a *Armer) leavePlace(tid int, p *place, registers []byte) error {
+	if p.moved != nil {
+		return a.leaveMoved(tid, p, registers)
+	}
 	passage, err := a.passage(p, registers)
 	if err != nil {
 		return err
@@ -106,6 +110,22 @@ func (a *Armer) leavePlace(tid int, p *place, registers []byte) error {
 		}
 	}
 	a.setPC(registers, next)
+	return a.SetRegisters(tid, registers)
+}
+
+// leaveMoved has a thread be where it would be if the instruction had not moved: before or behind it.
+func (a *Armer) leaveMoved(tid int, p *place, registers []byte) error {
+	state := &a.traits.Threads
+	at := state.Get(registers, state.PC, a.word, a.order) - p.code
+	switch {
+	case p.start != p.code || at == 0: // a hop, or not yet executed
+		a.setPC(registers, p.from)
+	case at >= uint64(p.moved.Done):
+		a.setPC(registers, p.from+uint64(p.moved.Length))
+	default: // a call has pushed the return address
+		a.setPC(registers, p.from)
+		state.Put(registers, state.SP, a.word, a.order, state.Get(registers, state.SP, a.word, a.order)+uint64(a.word))
+	}
 	return a.SetRegisters(tid, registers)
 }
 

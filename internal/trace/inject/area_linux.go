@@ -326,6 +326,36 @@ func isMapped(maps []image.Mapping, e entry) bool {
 	})
 }
 
+// HopPages returns the pages of hops that are at most so far from an address, the nearest first.
+func (in *Injector) HopPages(address, distance uint64) (pages []uint64) {
+	for page := range in.hops {
+		if max(page, address)-min(page, address) < distance {
+			pages = append(pages, page)
+		}
+	}
+	slices.SortFunc(pages, func(a, b uint64) int { return compareDistance(address, a, b) })
+	return pages
+}
+
+// FreePage returns a free page near an address, below it if there is one, 0 if there is none.
+func (in *Injector) FreePage(address, distance uint64) uint64 {
+	space, err := in.space()
+	if err != nil {
+		return 0
+	}
+	return space.near(address, space.page, distance)
+}
+
+// CanHop reports whether an address is on a page of hops or on a page that can become one.
+func (in *Injector) CanHop(at uint64) (isHop, canBe bool) {
+	space, err := in.space()
+	if err != nil {
+		return false, false
+	}
+	page := at &^ (space.page - 1)
+	return in.hops[page], in.hops[page] || space.isFree(page, page+space.page, hopHeapRoom)
+}
+
 // Hop puts a jump to a trampoline at an address where a jump of a site has to go. It returns false if something else is there.
 func (in *Injector) Hop(at, to uint64) bool {
 	space, err := in.space()

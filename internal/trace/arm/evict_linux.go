@@ -1,0 +1,94 @@
+package arm
+
+// Room for the jump of a site of one byte. The four bytes behind the site are the distance of its jump. If the jump would land where something
+// is, the instruction behind the site moves, and a jump takes its place: at the same boundary, so that whoever jumps there gets its effect. The
+// bytes of this jump can be chosen, and with them where the site's jump lands:
+//
+//	site:      e9 | e9 b1 b2 b3 b4
+//	its jump goes to       site + 5 + b3 b2 b1 e9
+//	the other one goes to  site + 6 + b4 b3 b2 b1
+
+import (
+	"sdtconvert/arch"
+	"sdtconvert/internal/trace/probe"
+)
+
+const (
+	evictedBytes = 6 // of the site and of what is behind it
+	jumpBytes    = 5
+	jumpOpcode   = 0xe9
+)
+
+// evict returns the bytes that arm a site by a jump and the move of the next instruction, nil if it cannot.
+func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, current []byte) []byte {
+	evictor, ok := a.injector.Machine.(arch.Evictor)
+	if !ok || js.Offset != 0 || js.Resume != 1 || len(current) < evictedBytes || crossesPage(s.Address) {
+		return nil
+	}
+	from := s.Address + 1
+	moved, ok := evictor.Move(current[1:], from, from)
+	if !ok || moved.Length < jumpBytes {
+		return nil
+	}
+	area, err := a.injector.AreaNear(s.Address)
+	if err != nil {
+		return nil
+	}
+	at, err := a.injector.Put(area, func(at uint64) []byte {
+		moved, ok = evictor.Move(current[1:], from, at)
+		return moved.Code
+	})
+	if err != nil || !ok {
+		return nil
+	}
+	for first, second := range a.targets(s.Address) {
+		if !a.injector.Hop(second, at) {
+			continue
+		}
+		a.addPlace(place{start: second, end: second + 1, site: s, moved: &moved, code: at, from: from})
+		if !a.injector.Hop(first, t.Address) {
+			continue
+		}
+		a.addPlace(place{start: first, end: first + 1, trampoline: t, site: s})
+		a.addPlace(place{start: at, end: at + uint64(len(moved.Code)), site: s, moved: &moved, code: at, from: from})
+		return append(evictor.Jump(s.Address, first)[:1], evictor.Jump(from, second)...)
+	}
+	return nil
+}
+
+// crossesPage reports whether the bytes of a site are on two pages, which cannot be written at once.
+func crossesPage(address uint64) bool { return address>>12 != (address+evictedBytes-1)>>12 }
+
+// targets yields where the jumps of a site, and of the instruction behind it, can go: first to pages that have hops already.
+func (a *Armer) targets(site uint64) func(yield func(first, second uint64) bool) {
+	const reach, page = 1<<31 - 1<<13, 4096
+	return func(yield func(first, second uint64) bool) {
+		pages := a.injector.HopPages(site, reach)
+		for near := site; len(pages) < mostPages; near = pages[len(pages)-1] {
+			free := a.injector.FreePage(near, reach/4)
+			if free == 0 || free >= near {
+				break
+			}
+			pages = append(pages, free)
+		}
+		for _, wantsHop := range []bool{true, false} {
+			for _, start := range pages {
+				for first := start + (site+jumpBytes+jumpOpcode-start)&0xff; first < start+page-farJumpBytes; first += 0x100 {
+					for high := range 256 {
+						low := (first - site - jumpBytes) >> 8 & 0xffffff
+						second := site + evictedBytes + uint64(int64(int32(uint32(low)|uint32(high)<<24)))
+						isHop, canBe := a.injector.CanHop(second)
+						if (isHop || !wantsHop && canBe) && !yield(first, second) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+const (
+	mostPages    = 64 // for the jumps of one site
+	farJumpBytes = 14
+)
