@@ -372,7 +372,9 @@ func (in *Injector) Hop(at, to uint64) bool {
 			return false
 		}
 	}
-	old := make([]byte, len(code))
+	if !in.hasRoom(at, code, space.page) {
+		return false
+	}
 	for page := first; page <= last; page += space.page {
 		if in.hops[page] {
 			continue
@@ -385,8 +387,17 @@ func (in *Injector) Hop(at, to uint64) bool {
 		}
 		in.hops[page] = true
 	}
-	if in.Read(at, old) != nil || !bytes.Equal(old, code) && !bytes.Equal(old, make([]byte, len(code))) {
-		return false
-	}
 	return in.Write(at, code) == nil
+}
+
+// hasRoom reports whether a hop at an address overlaps no other, or is there already. A hop begins with a byte that is not 0, and may end with zeros.
+func (in *Injector) hasRoom(at uint64, code []byte, page uint64) bool {
+	const longest = 14 // bytes of a hop
+	around := make([]byte, longest-1+len(code))
+	for i := range around {
+		if address := at - (longest - 1) + uint64(i); in.hops[address&^(page-1)] && in.Read(address, around[i:i+1]) != nil {
+			return false
+		}
+	}
+	return bytes.Equal(around[longest-1:], code) || bytes.Equal(around, make([]byte, len(around)))
 }
