@@ -18,7 +18,7 @@ var behind = []string{
 	"imulq $%d,%%rdi,%%rsi", "movabsq $0x1234567887654321,%%r9", "pushq $%d\n\tpopq %%rax", "leaq %d(%%rax,%%rbx,4),%%rcx",
 	"leaq data+8(%%rip),%%rcx", "movq data+16(%%rip),%%rdx", "addl %%esi,data+24(%%rip)", "cmpl $%d,data(%%rip)", "movb $7,data+3(%%rip)", "adcq data+8(%%rip),%%rax",
 	"cmovneq data+8(%%rip),%%rbx", "lock xaddq %%r8,data+32(%%rip)", "rorq $5,data+40(%%rip)", "movups data(%%rip),%%xmm1\n\tmovq %%xmm1,%%r13", "cvtsi2sdl data(%%rip),%%xmm2\n\tmovq %%xmm2,%%r14",
-	"movq -24(%%rsp),%%r15", "movl $%d,-40(%%rsp)\n\tmovq -40(%%rsp),%%rax", "movq 0x100(%%rsp),%%r15", "vpaddd data(%%rip),%%xmm1,%%xmm3\n\tvmovq %%xmm3,%%r13",
+	"movq -24(%%rsp),%%r15", "movl $%d,-40(%%rsp)\n\tmovl -40(%%rsp),%%eax", "movq 0x100(%%rsp),%%r15", "vpaddd data(%%rip),%%xmm1,%%xmm3\n\tvmovq %%xmm3,%%r13",
 	".byte 0xe9\n\t.long %s-.-4\n\t.skip 9,0x90\n%[1]s:", ".byte 0x0f,0x85\n\t.long %s-.-4\n\taddq $3,%%rax\n%[1]s:", ".byte 0x0f,0x8c\n\t.long %s-.-4\n\taddq $5,%%rax\n%[1]s:",
 	"jc %s\n\taddq $9,%%rax\n%[1]s:", "call add", "call *pointer(%%rip)", "leaq add(%%rip),%%rax\n\tcall *%%rax", "nopw 0x100(%%rax)", "cqto", "rep stosb",
 }
@@ -26,7 +26,7 @@ var behind = []string{
 // movedProgram returns an assembly program that executes each site with random registers and flags, and takes in what the instruction has done.
 func movedProgram(r *rand.Rand) string {
 	var b strings.Builder
-	b.WriteString("\t.text\n\t.globl run\nrun:\n\tpush %rbx\n\tpush %rbp\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\tsub $0x208,%rsp\n")
+	b.WriteString("\t.text\n\t.globl run\nrun:\n\tpush %rbx\n\tpush %rbp\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\tsub $0x208,%rsp\n\tmov %rsp,%rdi\n\tmov $0x41,%ecx\n\tmov $0x77,%eax\n\trep stosq\n")
 	for i := range 300 {
 		for _, register := range strings.Fields("rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 r13 r14 r15") {
 			fmt.Fprintf(&b, "\tmovabsq $%#x,%%%s\n", r.Uint64()>>r.IntN(60), register)

@@ -9,6 +9,8 @@ package arm
 //	the other one goes to  site + 6 + b4 b3 b2 b1
 
 import (
+	"iter"
+
 	"sdtconvert/arch"
 	"sdtconvert/internal/trace/probe"
 )
@@ -41,17 +43,19 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	if err != nil || !ok {
 		return nil
 	}
-	for first, second := range a.targets(s.Address) {
-		if !a.injector.Hop(second, at) {
-			continue
-		}
-		a.addPlace(place{start: second, end: second + 1, site: s, moved: &moved, code: at, from: from})
+	for first, seconds := range a.targets(s.Address) {
 		if !a.injector.Hop(first, t.Address) {
 			continue
 		}
 		a.addPlace(place{start: first, end: first + 1, trampoline: t, site: s})
-		a.addPlace(place{start: at, end: at + uint64(len(moved.Code)), site: s, moved: &moved, code: at, from: from})
-		return append(evictor.Jump(s.Address, first)[:1], evictor.Jump(from, second)...)
+		for _, second := range seconds {
+			if !a.injector.Hop(second, at) {
+				continue
+			}
+			a.addPlace(place{start: second, end: second + 1, site: s, moved: &moved, code: at, from: from})
+			a.addPlace(place{start: at, end: at + uint64(len(moved.Code)), site: s, moved: &moved, code: at, from: from})
+			return append(evictor.Jump(s.Address, first)[:1], evictor.Jump(from, second)...)
+		}
 	}
 	return nil
 }
@@ -59,12 +63,14 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 // crossesPage reports whether the bytes of a site are on two pages, which cannot be written at once.
 func crossesPage(address uint64) bool { return address>>12 != (address+evictedBytes-1)>>12 }
 
-// targets yields where the jumps of a site, and of the instruction behind it, can go: first to pages that have hops already.
-func (a *Armer) targets(site uint64) func(yield func(first, second uint64) bool) {
+// targets yields where the jump of a site can go, each with where the jump of the instruction behind it can go then: first to pages that have hops
+// already.
+func (a *Armer) targets(site uint64) iter.Seq2[uint64, []uint64] {
 	const reach, page = 1<<31 - 1<<13, 4096
-	return func(yield func(first, second uint64) bool) {
+	return func(yield func(first uint64, seconds []uint64) bool) {
 		pages := a.injector.HopPages(site, reach)
-		for near := site; len(pages) < mostPages; near = pages[len(pages)-1] {
+		known := len(pages)
+		for near := site; len(pages) < known+newPages; near = pages[len(pages)-1] {
 			free := a.injector.FreePage(near, reach/4)
 			if free == 0 || free >= near {
 				break
@@ -73,14 +79,15 @@ func (a *Armer) targets(site uint64) func(yield func(first, second uint64) bool)
 		}
 		for _, wantsHop := range []bool{true, false} {
 			for _, start := range pages {
-				for first := start + (site+jumpBytes+jumpOpcode-start)&0xff; first < start+page-farJumpBytes; first += 0x100 {
-					for high := range 256 {
-						low := (first - site - jumpBytes) >> 8 & 0xffffff
-						second := site + evictedBytes + uint64(int64(int32(uint32(low)|uint32(high)<<24)))
-						isHop, canBe := a.injector.CanHop(second)
-						if (isHop || !wantsHop && canBe) && !yield(first, second) {
-							return
-						}
+				begin := start + (site+jumpBytes+jumpOpcode-start)&0xff
+				highs := a.highs(site, begin, wantsHop)
+				for first := begin; len(highs) > 0 && first < start+page-farJumpBytes; first += 0x100 {
+					var seconds []uint64
+					for _, high := range highs {
+						seconds = append(seconds, second(site, first, high))
+					}
+					if !yield(first, seconds) {
+						return
 					}
 				}
 			}
@@ -88,7 +95,26 @@ func (a *Armer) targets(site uint64) func(yield func(first, second uint64) bool)
 	}
 }
 
+// second returns where the jump behind a site goes, if the one of the site goes to first, by the byte that is free then.
+func second(site, first uint64, high int) uint64 {
+	low := (first - site - jumpBytes) >> 8 & 0xffffff
+	return site + evictedBytes + uint64(int64(int32(uint32(low)|uint32(high)<<24)))
+}
+
+// highs returns the bytes with which the jump behind a site goes to a page that has hops, or to one that can have them.
+func (a *Armer) highs(site, first uint64, wantsHop bool) (highs []int) {
+	for high := range 256 {
+		isHop, canBe := a.injector.CanHop(second(site, first, high))
+		if isHop || !wantsHop && canBe {
+			if highs = append(highs, high); !isHop && len(highs) >= newPages {
+				break
+			}
+		}
+	}
+	return highs
+}
+
 const (
-	mostPages    = 64 // for the jumps of one site
+	newPages     = 16 // at most for the jumps of one site
 	farJumpBytes = 14
 )

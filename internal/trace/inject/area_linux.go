@@ -394,10 +394,13 @@ func (in *Injector) Hop(at, to uint64) bool {
 func (in *Injector) hasRoom(at uint64, code []byte, page uint64) bool {
 	const longest = 14 // bytes of a hop
 	around := make([]byte, longest-1+len(code))
-	for i := range around {
-		if address := at - (longest - 1) + uint64(i); in.hops[address&^(page-1)] && in.Read(address, around[i:i+1]) != nil {
+	start, end := at-(longest-1), at+uint64(len(code))
+	for start < end {
+		next := min(end, (start+page)&^(page-1))
+		if in.hops[start&^(page-1)] && in.Read(start, around[uint64(len(around))-(end-start):][:next-start]) != nil {
 			return false
 		}
+		start = next
 	}
 	return bytes.Equal(around[longest-1:], code) || bytes.Equal(around, make([]byte, len(around)))
 }
