@@ -24,6 +24,7 @@ type Session struct {
 
 	list  atomic.Pointer[[]*probe.Site] // by number, from 1
 	files map[fileVersion][]*probe.Site
+	kept  int // files and their sites
 }
 
 // Sites returns all sites of the run, by number from 1. Any goroutine may call it.
@@ -53,8 +54,8 @@ func (s *Session) addSites(found []*probe.Site) (numbered []*probe.Site, left in
 	return numbered, left
 }
 
-// mostFiles bounds the files whose sites are kept.
-const mostFiles = 4096
+// mostKept bounds the files whose sites are kept, and these sites.
+const mostKept = 2 * events.MaxSites
 
 // fileSites returns the sites of a module's file. They are kept for the next process that loads it.
 func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site, error) {
@@ -64,8 +65,8 @@ func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site
 	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations}
 	err := f.Find(m)
 	if version != (fileVersion{}) && err == nil {
-		if len(s.files) == mostFiles || s.files == nil {
-			s.files = map[fileVersion][]*probe.Site{}
+		if s.kept += 1 + len(f.Sites); s.kept > mostKept || s.files == nil {
+			s.files, s.kept = map[fileVersion][]*probe.Site{}, 1+len(f.Sites)
 		}
 		s.files[version] = f.Sites
 	}

@@ -118,15 +118,19 @@ func (in *Injector) isInStub(pc, vdso uint64) bool {
 
 // leaveStubs lets threads go on that are in the stub of a system call, as a tracer has left them that was killed.
 func (in *Injector) leaveStubs() error {
+	const most = 8 // times that a thread is met there: a process may have code there that never leaves
 	vdso := in.vdsoEnd()
 	for _, tid := range in.Stopped() {
-		for {
+		for tries := 0; ; tries++ {
 			data, err := in.Registers(tid, in.State.Size)
 			if err != nil {
 				return err
 			}
 			if !in.isInStub(in.pc(data), vdso) {
 				break
+			}
+			if tries == most {
+				return errors.New("a thread of it stays in code of an earlier tracer")
 			}
 			if err := in.StopAgain(tid, 0); err != nil {
 				return err
@@ -207,10 +211,16 @@ const userDispatch = 2
 // errDispatched says that a call did not reach the kernel.
 var errDispatched = errors.New("the program handles its system calls itself (PR_SET_SYSCALL_USER_DISPATCH)")
 
+// mostSignals is how many signals may come before a call is made.
+const mostSignals = 200
+
 // call makes a system call in the process.
 func (in *Injector) call(number uint64, args ...uint64) (uint64, error) {
 	c := in.calling
-	for {
+	for tries := 0; ; tries++ {
+		if tries == mostSignals {
+			return 0, errors.New("signals keep its thread from making system calls")
+		}
 		data := slices.Clone(c.saved)
 		put := func(offset int, value uint64) { in.State.Put(data, offset, in.Word, in.Order, value) }
 		put(in.calls.Number, number)
@@ -230,7 +240,7 @@ func (in *Injector) call(number uint64, args ...uint64) (uint64, error) {
 		}
 		sig, err := in.SystemCall(c.tid)
 		if err != nil {
-			return 0, err
+			return 0, errors.Join(err, in.SetRegisters(c.tid, c.saved))
 		}
 		if sig == 0 {
 			break

@@ -292,14 +292,21 @@ func Sharers(pid int) (pids []int) {
 // ErrGone says that a process has ended.
 var ErrGone = errors.New("the process has ended")
 
-// await waits for a change of a thread, and returns false if it has gone. Meanwhile it takes in what others do: the first thread of a process that
+// errSlow says that a thread does not come to a stop. The process may see to that itself, such as by userfaultfd(2).
+var errSlow = errors.New("a thread of it does not stop")
+
+// await waits for a change of a thread, at most for a time. Meanwhile it takes in what others do: the first thread of a process that
 // was killed ends only when they have.
-func (p *Process) await(tid int) (Change, bool) {
+func (p *Process) await(tid int, most time.Duration) (Change, error) {
 	const spins = 1000
+	begun := time.Now()
 	for tries := 0; ; tries++ {
 		c, err := poll(tid)
+		if err == nil && c.TID == 0 && time.Since(begun) > most {
+			return c, errSlow
+		}
 		if err != nil || c.TID != 0 {
-			return c, err == nil
+			return c, err
 		}
 		if tries < spins {
 			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
@@ -310,22 +317,31 @@ func (p *Process) await(tid int) (Change, bool) {
 			if c, ok := Wait(other, false); ok && other != tid {
 				p.Handle(c)
 			} else if ok {
-				return c, true
+				return c, nil
 			}
 		}
 	}
 }
 
+// callTime is how long a system call of the tracer's may take.
+const callTime = 2 * time.Second
+
 // SystemCall has a thread whose registers are set enter a system call and leave it. It returns the signal that has come
-// before, or 0.
+// before, or 0. If the thread does neither, it is stopped, and that is an error.
 func (p *Process) SystemCall(tid int) (unix.Signal, error) {
-	for entered := false; ; {
+	begun, entered := time.Now(), false
+	for {
 		if err := unix.PtraceSyscall(tid, 0); err != nil {
 			return 0, err
 		}
-		c, ok := p.await(tid)
+		c, err := p.await(tid, callTime)
+		if errors.Is(err, errSlow) || time.Since(begun) > callTime {
+			Interrupt(tid)
+			p.await(tid, callTime)
+			return 0, errSlow
+		}
 		switch {
-		case !ok || !c.Status.Stopped():
+		case err != nil || !c.Status.Stopped():
 			p.Handle(c)
 			return 0, ErrGone
 		case c.Event() != 0:
@@ -341,12 +357,15 @@ func (p *Process) SystemCall(tid int) (unix.Signal, error) {
 
 // StopAgain lets a thread run on with a signal, up to where it stops for the tracer.
 func (p *Process) StopAgain(tid int, sig unix.Signal) error {
-	for {
+	for begun := time.Now(); time.Since(begun) < callTime; {
 		if err := errors.Join(Interrupt(tid), Resume(tid, sig)); err != nil {
 			return err
 		}
-		c, ok := p.await(tid)
-		if !ok || !c.Status.Stopped() {
+		c, err := p.await(tid, callTime)
+		if errors.Is(err, errSlow) {
+			return err
+		}
+		if err != nil || !c.Status.Stopped() {
 			p.Handle(c)
 			return ErrGone
 		}
@@ -361,6 +380,7 @@ func (p *Process) StopAgain(tid int, sig unix.Signal) error {
 			sig = c.Status.StopSignal()
 		}
 	}
+	return errSlow
 }
 
 // IsGrouped reports whether job control has stopped a thread.

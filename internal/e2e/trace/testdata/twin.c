@@ -73,7 +73,11 @@ static void swap_descriptor(void)
 static int swapper(void *x)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) swap_descriptor();
+	union sigval value = { 1 };
+	for (long storm = any() % 3;;) {
+		swap_descriptor();
+		if (!storm) sigqueue(getppid(), SIGRTMIN + 1, value);
+	}
 	return 0;
 }
 
@@ -84,7 +88,10 @@ static void forge(void)
 	if (area == MAP_FAILED) return;
 	for (int i = 0; i < 4000; i++) ((unsigned long *)area)[any() % 33000] = word();
 	memcpy(area, "sdtconvert trac3", 16);
+	if (any() % 4 == 0) memcpy(area + (252 << 10), "\xeb\xfe", 2); /* code that never leaves, where calls are made */
 	mprotect(area, 1 << 20, PROT_READ | PROT_EXEC);
+	pthread_t t;
+	if (any() % 8 == 0) pthread_create(&t, 0, (void *(*)(void *))(void *)(area + (252 << 10)), 0);
 }
 
 static void attack(void)
@@ -136,6 +143,7 @@ int main(int argc, char **argv)
 	arguments = argv;
 	state = strtoul(argv[2], 0, 10) * 2654435761UL + getpid();
 	signal(SIGTRAP, any() % 2 ? SIG_IGN : SIG_DFL);
+	signal(SIGRTMIN + 1, SIG_IGN);
 	clone(swapper, (char *)malloc(65536) + 65536, CLONE_FILES | SIGCHLD, 0);
 	for (int i = 0; i < 3; i++) pthread_create(&t, 0, hit, i ? "x" : 0);
 	puts("ready");
