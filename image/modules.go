@@ -37,6 +37,8 @@ type Module struct {
 	// supported. Note says why.
 	Object *elfreloc.Object
 	Image  Image
+	// Info is of the open file that Object reads, as it was when it was opened; nil if that is memory.
+	Info fs.FileInfo
 }
 
 // Source is where the contents of a module's file were found.
@@ -99,6 +101,7 @@ func (p *Process) mayBeModule(maps []Mapping) bool {
 // openedFile is a file of a process.
 type openedFile struct {
 	object *elfreloc.Object // nil when it cannot be read
+	info   fs.FileInfo      // nil for memory
 	path   string
 	root   string
 	source Source
@@ -150,12 +153,12 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			if exact && c.source != FromPath {
 				continue
 			}
-			o, why := p.openCandidate(c, m, id, exact)
+			o, info, why := p.openCandidate(c, m, id, exact)
 			switch {
 			case o != nil && c.source == FromPath:
-				return openedFile{object: o, path: c.path, root: c.root, source: c.source}
+				return openedFile{object: o, info: info, path: c.path, root: c.root, source: c.source}
 			case o != nil:
-				return openedFile{object: o, path: c.path, source: c.source, note: note}
+				return openedFile{object: o, info: info, path: c.path, source: c.source, note: note}
 			}
 			note = cmp.Or(note, why) // of the first
 		}
@@ -169,13 +172,13 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 // openCandidate opens a file, or says why it is not what is mapped. Where
 // a file system numbers its files as it likes, an equal build ID will do, unless exact. It
 // stays open as long as the process.
-func (p *Process) openCandidate(c candidate, m Mapping, id string, exact bool) (*elfreloc.Object, string) {
+func (p *Process) openCandidate(c candidate, m Mapping, id string, exact bool) (*elfreloc.Object, fs.FileInfo, string) {
 	f, err := c.open()
 	if err != nil {
 		if exact {
-			return nil, ""
+			return nil, nil, ""
 		}
-		return nil, whyNotOpen(err)
+		return nil, nil, whyNotOpen(err)
 	}
 	f.Most = mostOfModule
 	o, err := elfreloc.Open(f, f.Info.Size(), c.path)
@@ -190,10 +193,10 @@ func (p *Process) openCandidate(c candidate, m Mapping, id string, exact bool) (
 		note = errReplaced.Error()
 	default:
 		p.files = append(p.files, f)
-		return o, ""
+		return o, f.Info, ""
 	}
 	f.Close()
-	return nil, note
+	return nil, nil, note
 }
 
 // errReplaced is of a path that leads to another file than the mapped one.
@@ -232,7 +235,7 @@ func (p *Process) addModules(maps []Mapping, f *openedFile) {
 			continue
 		}
 		if n := len(modules); n == 0 || !slices.Contains(bases, modules[n-1].Base) {
-			modules = append(modules, &Module{Path: f.path, Root: f.root, Base: bases[0], Source: f.source, Note: f.note, Object: f.object})
+			modules = append(modules, &Module{Path: f.path, Root: f.root, Base: bases[0], Source: f.source, Note: f.note, Object: f.object, Info: f.info})
 		}
 		last := modules[len(modules)-1]
 		last.mappings = append(last.mappings, m)

@@ -12,6 +12,9 @@ import (
 
 // forked handles a new thread or process, which stops before its first instruction.
 func (t *tracer) forked(p *tracee, tid, event int) {
+	if tid == 0 {
+		return // the parent was killed
+	}
 	c, known := t.early[tid]
 	delete(t.early, tid)
 	if !known {

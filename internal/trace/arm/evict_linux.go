@@ -7,9 +7,12 @@ package arm
 //	site:      e9 | e9 b1 b2 b3 b4
 //	its jump goes to       site + 5 + b3 b2 b1 e9
 //	the other one goes to  site + 6 + b4 b3 b2 b1
+//
+// If that instruction has four bytes, b4 is the first byte of the next one, and stays.
 
 import (
 	"iter"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/trace/probe"
@@ -29,8 +32,12 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	}
 	from := s.Address + 1
 	moved, ok := evictor.Move(current[1:], from, from)
-	if !ok || moved.Length < jumpBytes {
+	if !ok || moved.Length < jumpBytes-1 || moved.Call && slices.ContainsFunc(a.Stopped(), a.HasShadowStack) {
 		return nil
+	}
+	last := -1 // b4, if it stays
+	if moved.Length < jumpBytes {
+		last = int(current[evictedBytes-1])
 	}
 	area, err := a.injector.AreaNear(s.Address)
 	if err != nil {
@@ -43,7 +50,7 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	if err != nil || !ok {
 		return nil
 	}
-	for first, seconds := range a.targets(s.Address) {
+	for first, seconds := range a.targets(s.Address, last) {
 		if !a.injector.Hop(first, t.Address) {
 			continue
 		}
@@ -65,7 +72,7 @@ func crossesPage(address uint64) bool { return address>>12 != (address+evictedBy
 
 // targets yields where the jump of a site can go, each with where the jump of the instruction behind it can go then: first to pages that have hops
 // already.
-func (a *Armer) targets(site uint64) iter.Seq2[uint64, []uint64] {
+func (a *Armer) targets(site uint64, last int) iter.Seq2[uint64, []uint64] {
 	const reach, page = 1<<31 - 1<<13, 4096
 	return func(yield func(first uint64, seconds []uint64) bool) {
 		pages := a.injector.HopPages(site, reach)
@@ -80,7 +87,7 @@ func (a *Armer) targets(site uint64) iter.Seq2[uint64, []uint64] {
 		for _, wantsHop := range []bool{true, false} {
 			for _, start := range pages {
 				begin := start + (site+jumpBytes+jumpOpcode-start)&0xff
-				highs := a.highs(site, begin, wantsHop)
+				highs := a.highs(site, begin, last, wantsHop)
 				for first := begin; len(highs) > 0 && first < start+page-farJumpBytes; first += 0x100 {
 					var seconds []uint64
 					for _, high := range highs {
@@ -102,8 +109,11 @@ func second(site, first uint64, high int) uint64 {
 }
 
 // highs returns the bytes with which the jump behind a site goes to a page that has hops, or to one that can have them.
-func (a *Armer) highs(site, first uint64, wantsHop bool) (highs []int) {
+func (a *Armer) highs(site, first uint64, last int, wantsHop bool) (highs []int) {
 	for high := range 256 {
+		if last >= 0 && high != last {
+			continue
+		}
 		isHop, canBe := a.injector.CanHop(second(site, first, high))
 		if isHop || !wantsHop && canBe {
 			if highs = append(highs, high); !isHop && len(highs) >= newPages {

@@ -2,7 +2,6 @@ package arm
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"syscall"
 
@@ -21,9 +20,9 @@ func (a *Armer) Look() ([]*probe.Site, error) {
 		return nil, err
 	}
 	var found []*probe.Site
-	loaded, root := map[string]bool{}, image.ProcessDirectory(a.PID())+"/root"
+	loaded := map[string]bool{}
 	for _, m := range process.Modules {
-		version := versionOf(root, m)
+		version := versionOf(m)
 		key := mappingKey(m, version)
 		loaded[key] = true
 		if _, known := a.modules[key]; known || m.Image == nil || m.Image.Machine() != a.Machine {
@@ -103,17 +102,13 @@ type loader struct {
 // loaderBytes is how much of the function is compared: as much as a breakpoint takes.
 const loaderBytes = 4
 
-// versionOf returns the version of a module's file, below the root of its process.
-func versionOf(root string, m *image.Module) (version fileVersion) {
-	if m.Source != image.FromPath {
+// versionOf returns the version of a module's file: of the one that is open, as its path may lead to another by now.
+func versionOf(m *image.Module) (version fileVersion) {
+	if m.Info == nil {
 		return version
 	}
-	info, err := os.Stat(root + m.Path)
-	if err != nil {
-		return version
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, info.ModTime().UnixNano()}
+	if stat, ok := m.Info.Sys().(*syscall.Stat_t); ok {
+		version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim, stat.Ctim}
 	}
 	return version
 }
@@ -128,7 +123,8 @@ type fileVersion struct {
 	path          string
 	device, inode uint64
 	size          int64
-	modified      int64 // nanoseconds
+	modified      syscall.Timespec
+	changed       syscall.Timespec // which only the system sets
 }
 
 // LookLater forgets that the modules of sites were looked at.

@@ -3,6 +3,7 @@ package arm
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +52,8 @@ int main(void)
 		const long *p = i % 2 ? &there[i % 4] : (const long *)0x123456000;
 		NOTE(LONG, "memory", "-8@%0 -8@(%1)", "r" (i), "r" (p));
 		NOTE(SHORT, "one", "-8@%0", "r" (i));
+		NOTE("0x90,0xe9,3,0,0,0,0xcc,0xcc,0xcc", "jump", "-8@%0", "r" (i));
+		NOTE("0x90,0xe8,3,0,0,0,0xeb,5,0xcc,0x48,0x85,0xc0,0xc3", "call", "-8@%0", "a" (i));
 		__asm__ volatile ("add $5, %0\n\tjno 1f\n\tnop\n1:" : "+r" (sum) :: "cc");
 	}
 	return sum == 700L * 699 / 2 + 700 * 5 ? 0 : 9;
@@ -135,7 +138,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	}
 	a := New(session, process)
 	found := expect.Value(a.Look())(t)
-	expect.Equal(t, 4, len(found))
+	expect.Equal(t, 6, len(found))
 	expect.Equal(t, true, process.Stop())
 	expect.OK(t, a.Arm(found))
 	unix.Kill(pid, unix.SIGCONT)
@@ -143,6 +146,8 @@ func stepThrough(t *testing.T, path, mode string) {
 	state := &a.traits.Threads
 	var atSite []byte
 	inside, leaveAfter, left := 0, 0, 0
+	r := rand.New(rand.NewPCG(1, 1))
+	movedLeft := map[uint64]bool{} // steps in moved instructions, and where they were left
 	for status := unix.WaitStatus(0); ; {
 		expect.OK(t, unix.PtraceSingleStep(pid))
 		if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil || !status.Stopped() {
@@ -162,7 +167,17 @@ func stepThrough(t *testing.T, path, mode string) {
 		if slices.ContainsFunc(a.armed, func(s *armedSite) bool { return s.at == pc && s.new[0] == 0xe9 }) {
 			atSite, inside = slices.Clone(data), 0
 		}
-		if p := a.placeOf(data); p != nil && atSite != nil {
+		if p := a.placeOf(data); p != nil && p.moved != nil {
+			if r.IntN(3) == 0 {
+				a.leave(pid)
+				after, err := a.Registers(pid, state.Size)
+				expect.OK(t, err)
+				movedLeft[pc-p.code] = true
+				if now := state.Get(after, state.PC, 8, a.order); now != p.from && now != p.from+uint64(p.moved.Length) {
+					t.Fatalf("the thread is at %#x, and not before or behind %#x", now, p.from)
+				}
+			}
+		} else if p != nil && atSite != nil {
 			if inside++; inside == leaveAfter+1 {
 				leaveAfter, left = leaveAfter+1, left+1
 				a.leave(pid)
@@ -183,6 +198,9 @@ func stepThrough(t *testing.T, path, mode string) {
 	session.Collector.Release(slices.Collect(maps.Values(a.rings)), a.tables)
 	expect.OK(t, session.Collector.Close())
 	expect.Equal(t, [2]uint64{}, [2]uint64{session.Collector.Abandoned, session.Collector.Damaged}, "events without an end")
+	if len(movedLeft) < 4 {
+		t.Errorf("moved instructions were left at %d places", len(movedLeft))
+	}
 	if left < 500 {
 		t.Errorf("trampolines were left %d times", left)
 	}
@@ -203,7 +221,7 @@ func stepThrough(t *testing.T, path, mode string) {
 				pointed = fmt.Sprint((i%4 + 1) * 11)
 			}
 			want = append(want, fmt.Sprintf("plain %d %d %d", i, flags, sum), fmt.Sprintf("text %d %s", i, []string{`"tea and milk"`, "unreadable", "unreadable"}[i%3]),
-				fmt.Sprintf("memory %d %s", i, pointed), fmt.Sprintf("one %d", i))
+				fmt.Sprintf("memory %d %s", i, pointed), fmt.Sprintf("one %d", i), fmt.Sprintf("jump %d", i), fmt.Sprintf("call %d", i))
 		}
 		sum += i + 5
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -235,7 +236,7 @@ func (in *Injector) adopt() error {
 	}
 	looks := 0
 	for _, m := range space.maps {
-		if !m.Executable || m.Path != "" {
+		if !m.Executable || m.Path != "" || len(in.areas) == mostAreas {
 			continue
 		}
 		for start := roundUp(m.Start, areaSize); start+areaSize <= m.End && looks < mostLooks; start += areaSize { // neighbours are in one mapping
@@ -250,6 +251,9 @@ func (in *Injector) adopt() error {
 
 // mostLooks bounds where areas are looked for: a process may have any number of terabytes that can be executed.
 const mostLooks = 1 << 14
+
+// mostAreas bounds the areas of an earlier tracer that are used again.
+const mostAreas = 64
 
 // adoptArea adopts what may be an area.
 func (in *Injector) adoptArea(space *addressSpace, start uint64) error {
@@ -314,16 +318,18 @@ func (in *Injector) ReturnAddress() uint64 {
 
 // isMapped reports whether an entry is of a mapping as the tracer makes it. The kernel makes one mapping of neighbours without a file.
 func isMapped(maps []image.Mapping, e entry) bool {
-	return slices.ContainsFunc(maps, func(m image.Mapping) bool {
-		isInside := m.Start <= e.address && e.address < m.End && e.length <= m.End-e.address
-		switch e.kind {
-		case hopEntry:
-			return isInside && m.Executable && m.Path == ""
-		case tableEntry:
-			return isInside && !m.Executable && m.Path == "" && e.length == tableLength
-		}
+	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > e.address })
+	if i == len(maps) || maps[i].Start > e.address || e.length > maps[i].End-e.address {
+		return false
+	}
+	switch m := &maps[i]; e.kind {
+	case hopEntry:
+		return m.Executable && m.Path == ""
+	case tableEntry:
+		return !m.Executable && m.Path == "" && e.length == tableLength
+	default:
 		return m.Start == e.address && m.End-m.Start == e.length && !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
-	})
+	}
 }
 
 // HopPages returns the pages of hops that are at most so far from an address, the nearest first.

@@ -40,6 +40,8 @@ type Process interface {
 	SignalCode(tid int) (code int32, ok bool)
 	// Critical returns where a thread has to go on if it leaves the restartable sequence that it is in.
 	Critical(tid int, pc uint64, order binary.ByteOrder) (abort uint64, inside bool)
+	// HasShadowStack reports whether a thread returns from calls alone that were made by call instructions.
+	HasShadowStack(tid int) bool
 	// TakeFile takes over a descriptor of a thread, of a memory file.
 	TakeFile(tid int, fd, length uint64) (*os.File, error)
 }

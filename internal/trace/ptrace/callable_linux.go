@@ -91,6 +91,14 @@ func (p *Process) Critical(tid int, pc uint64, order binary.ByteOrder) (abort ui
 	return order.Uint64(sequence[24:]), true
 }
 
+// HasShadowStack reports whether a stopped thread has a shadow stack of x86 (Documentation/arch/x86/shstk.rst): its processor returns from calls
+// alone that were made by call instructions.
+func (p *Process) HasShadowStack(tid int) bool {
+	const ntX86Shstk = 0x204
+	n, err := regset(unix.PTRACE_GETREGSET, tid, ntX86Shstk, make([]byte, 8))
+	return err == nil && n > 0
+}
+
 // TakeFile takes over a descriptor of a stopped thread, which holds a memory file of a length in bytes that can neither shrink nor grow
 // from then on. It returns an error if the descriptor is something else: the process may have put another file there.
 func (p *Process) TakeFile(tid int, fd, length uint64) (*os.File, error) {

@@ -264,6 +264,12 @@ func childrenOf(pid, tid int) (children []int, err error) {
 	return children, err
 }
 
+// isOurs reports whether the tracer holds a process already, of whose beginning it will be told.
+func isOurs(pid int) bool {
+	tracer, _ := strconv.Atoi(Status(pid, "TracerPid"))
+	return tracer != 0 && ProcessOf(tracer) == os.Getpid()
+}
+
 // Sharers returns the other processes that run in the memory of a process, as far as the kernel tells. Children of vfork, which a thread waits
 // for, are not among them: they end soon, or become other programs.
 func Sharers(pid int) (pids []int) {
@@ -282,7 +288,7 @@ func Sharers(pid int) (pids []int) {
 		if err != nil || other == pid || borrowers[other] {
 			continue
 		}
-		if shares, _ := SharesMemory(pid, other); shares {
+		if shares, _ := SharesMemory(pid, other); shares && !isOurs(other) {
 			pids = append(pids, other)
 		}
 	}
