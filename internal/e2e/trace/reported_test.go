@@ -164,6 +164,49 @@ int main(void) {
 	}
 }
 
+// Children that are killed while they fork and make threads leave nothing for which the tracer would wait.
+func TestForkStorm(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "storm.c", `#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <sdt.h>
+static void *f(void *x) { DTRACE_PROBE(storm___thread); return x; }
+static void child(void) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		pthread_t t;
+		if (!pthread_create(&t, 0, f, 0)) pthread_join(t, 0);
+		pid_t p = fork();
+		if (!p) { DTRACE_PROBE(storm___child); _exit(0); }
+		if (p > 0) waitpid(p, 0, 0);
+	}
+}
+int main(void) {
+	time_t end = time(0) + 2;
+	for (int i = 0; time(0) < end; i++) {
+		pid_t p = fork();
+		if (!p) child();
+		usleep(500 + i * 137 % 4000);
+		kill(p, SIGKILL);
+		waitpid(p, 0, 0);
+	}
+	return 6;
+}
+`))
+	for _, flags := range [][]string{{"-f", "-c"}, {"-f", "-c", "--breakpoints"}} {
+		traced := exec.Command(converter, append(append([]string{"trace"}, flags...), "--", program)...)
+		expect.OK(t, traced.Start())
+		alarm := time.AfterFunc(60*time.Second, func() { traced.Process.Kill() })
+		exitedWith(t, traced.Wait(), 6)
+		alarm.Stop()
+	}
+}
+
 // A uprobe that takes over a breakpoint is seen and said; when it has gone, the site is armed again.
 func TestUprobeBeside(t *testing.T) {
 	t.Parallel()

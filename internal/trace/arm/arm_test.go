@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
+	"sdtconvert/image"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/trace/events"
@@ -272,4 +275,17 @@ func TestNoCalls(t *testing.T) {
 	if err := w.arm(); err != nil && !isGone(err) && !errors.Is(err, unix.ESRCH) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The version of a file is that of the one which was read, whatever its path leads to by now.
+func TestVersionOfTheOpenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lib.so")
+	expect.OK(t, os.WriteFile(path, []byte("read"), 0o666))
+	m := &image.Module{Path: path, Info: expect.Value(os.Stat(path))(t)}
+	before := versionOf(m)
+	expect.OK(t, os.Remove(path))
+	expect.OK(t, os.WriteFile(path, []byte("other"), 0o666))
+	expect.Equal(t, true, before == versionOf(m))
+	expect.Equal(t, int64(4), before.size)
+	expect.Equal(t, true, versionOf(&image.Module{Path: path}) == fileVersion{})
 }
