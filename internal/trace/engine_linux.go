@@ -60,7 +60,7 @@ func Run(o Options) (*Statistics, error) {
 		return nil, err
 	}
 	t.session = &arm.Session{
-		Listing: o.Listing, Declarations: o.Declarations, Filter: o.Filter, Count: o.Count, Traps: o.Traps, Life: life, Warn: o.Warn,
+		Listing: o.Listing, Declarations: o.Declarations, Filter: o.Filter, Count: o.Count, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
 	}
 	collector := &events.Collector{
 		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Clock: events.NewClock(),

@@ -33,6 +33,7 @@ type Options struct {
 	Follow       bool           // children and other programs that a process becomes
 	Count        bool           // hits are counted, and no event is made
 	Traps        bool           // all sites get breakpoints
+	NoTraps      bool           // no site gets one
 	Most         uint64         // events until the end, 0 for any number
 	For          time.Duration  // until the end, 0 for as long as the processes run
 	Filter       *events.Filter // nil for all events

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/events"
 	"sdtconvert/internal/trace/inject"
 	"sdtconvert/internal/trace/probe"
@@ -74,20 +76,38 @@ func (a *Armer) armSites(found []*probe.Site) error {
 	if a.injector != nil {
 		a.injector.BeginBatch()
 	}
+	var trapped []string
 	for _, s := range found {
 		if s.Refused == "" {
 			if err := a.armSite(s); err != nil {
 				s.Refused = err.Error()
 			}
 		}
+		if a.traps[s.Address] != nil {
+			trapped = append(trapped, s.Text)
+		}
 		if s.Refused != "" {
 			a.warn("%s at %s is left alone: %s", s.Text, s.Place, s.Refused)
 		}
 	}
-	if a.injector == nil {
+	if a.injector == nil { // for a reason that was said
 		return nil
 	}
+	if len(trapped) > 0 && !a.session.Traps {
+		a.warnTrapped(trapped)
+	}
 	return a.injector.Flush()
+}
+
+// warnTrapped names the sites that get breakpoints, before the program meets them.
+func (a *Armer) warnTrapped(names []string) {
+	const most = 5
+	slices.Sort(names)
+	others := ""
+	if names = slices.Compact(names); len(names) > most {
+		names, others = names[:most], fmt.Sprintf(" and %s", message.Plural(len(names)-most, "other probe"))
+	}
+	a.warn("the program stops at each hit of %s%s: no jump fits there (--no-breakpoints leaves them alone)", strings.Join(names, ", "), others)
 }
 
 // complain warns of an error of a process that goes on.
@@ -123,6 +143,9 @@ func (a *Armer) armSite(s *probe.Site) error {
 				return errors.Join(err, a.raise(s))
 			}
 		}
+	}
+	if a.session.NoTraps {
+		return errors.New("no jump fits there, and breakpoints are not wanted")
 	}
 	return errors.Join(a.armByTrap(s, current), a.raise(s))
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -82,10 +83,17 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		w.sites = append(w.sites, s)
 	}
 	w.process.Write(textAt, w.original)
-	w.session = &Session{Collector: &events.Collector{Clock: events.NewClock()}, Life: expect.Value(inject.NewLife())(t), Warn: func(err error) { w.warnings = append(w.warnings, err.Error()) }}
+	w.session = &Session{Collector: &events.Collector{Clock: events.NewClock()}, Life: expect.Value(inject.NewLife())(t), Warn: w.warn}
 	w.session.Collector.Sites = w.session.Sites
 	w.attach()
 	return w
+}
+
+// warn keeps warnings, but for those that name breakpoints.
+func (w *world) warn(err error) {
+	if !strings.Contains(err.Error(), "the program stops at each hit") {
+		w.warnings = append(w.warnings, err.Error())
+	}
 }
 
 // attach is a new tracer of the process.

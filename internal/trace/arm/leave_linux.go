@@ -152,6 +152,10 @@ func (a *Armer) TrapFaulting() {
 		}
 		a.complain(a.Write(armed.at, armed.old))
 		a.armed = slices.Delete(a.armed, i, i+1)
+		if a.session.NoTraps {
+			a.warn("%s at %s is left alone: its stack or memory is not there, and breakpoints are not wanted", s.Text, s.Place)
+			continue
+		}
 		current := make([]byte, len(s.Original))
 		if err := a.Read(s.Address, current); err == nil {
 			err = a.armByTrap(s, current)

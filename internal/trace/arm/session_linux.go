@@ -18,6 +18,7 @@ type Session struct {
 	Filter       *events.Filter // nil for all events
 	Count        bool           // hits are counted, and no event is made
 	Traps        bool           // all sites get breakpoints
+	NoTraps      bool           // no site gets one
 	Collector    *events.Collector
 	Life         *inject.Life
 	Warn         func(error)
