@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,13 +44,15 @@ var (
 	tracePerfettoOption = &option{name: "perfetto", value: "FILE", complete: completeFile,
 		help: "write a trace in JSON, for ui.perfetto.dev"}
 	traceFilterOption = &option{name: "filter", value: "FILTER",
-		help: "only events for which FILTER is true: comparisons of argN, tid, name and function with numbers and strings, with && || ! and parentheses"}
+		help: "only events for which FILTER is true: comparisons of arguments (argN or a name), tid, pid, provider, module, function and name with numbers and strings, ~ with a glob, with && || ! and parentheses"}
 	traceMostOption = &option{name: "events", letter: "n", value: "N",
 		help: "stop tracing after N events"}
 	traceForOption = &option{name: "for", value: "TIME",
 		help: "stop tracing after TIME: 10s, 2m"}
 	traceRequireOption = &option{name: "require", value: "PROBE",
 		help: "exit with 1 if no probe that matches has fired; may be repeated"}
+	traceNoneOption = &option{name: "allow-none",
+		help: "do not fail if no probe matches a PROBE, or a comparison of --filter is never true"}
 	traceTrapsOption = &option{name: "breakpoints",
 		help: "arm all sites by breakpoints, which stop the program at each hit"}
 )
@@ -73,10 +74,10 @@ was started gets it.`,
 		{title: "What is written", options: []*option{
 			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, tracePerfettoOption,
 		}},
-		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption}},
+		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
 	after: "Colour is used on a terminal unless NO_COLOR is set.",
-	exit:  "the program's, also if a signal ends it; 0 for a process that was attached to; 1 it could not be traced, or a required probe has not fired, 2 the command line is wrong.",
+	exit:  "the program's, also if a signal ends it; 0 for a process that was attached to; 1 it could not be traced, a probe was not there, or a required one has not fired, 2 the command line is wrong.",
 	new:   func() invocation { return &traceFlags{} },
 
 	wrapped: "the program",
@@ -86,7 +87,7 @@ was started gets it.`,
 type traceFlags struct {
 	set                                     *flagSet
 	pids, types                             []string
-	follow, count, traps                    bool
+	follow, count, traps, allowNone         bool
 	hist, linear, between, output, perfetto string
 	filter, limit                           string
 	most                                    int
@@ -110,6 +111,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("events", &f.most)
 	s.bind("for", &f.limit)
 	s.bind("require", &f.required)
+	s.bind("allow-none", &f.allowNone)
 	s.bind("breakpoints", &f.traps)
 }
 
@@ -141,6 +143,9 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	o.Signalled = p.traceRequests(len(o.Program) > 0, keeper)
 	statistics, err := trace.Run(*o)
 	if err != nil && statistics == nil {
+		for _, line := range o.Census.Unmatched() {
+			message.Line(p.Stderr, "sdtconvert: %s", line)
+		}
 		return false, err
 	}
 	if f.count {
@@ -151,35 +156,14 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 		err = nil // the reader has closed the pipe, such as head
 	}
 	printStatistics(p.Stderr, statistics)
-	return f.end(p, statistics, err)
-}
-
-// end returns the status of the program, or why the run has failed.
-func (f *traceFlags) end(p *program, s *trace.Statistics, err error) (failed bool, _ error) {
-	for i, pattern := range f.requiredPatterns {
-		fired := slices.ContainsFunc(s.Sites, func(s trace.SiteStatistics) bool {
-			return s.Hits+s.Dropped > 0 && pattern.Match(s.Provider, s.Module, s.Function, s.Name)
-		})
-		if !fired {
-			message.Error(p.Stderr, fmt.Errorf("the probe %s has not fired", f.required[i]))
-			failed = true
-		}
-	}
-	status := process.Status{Code: s.ExitCode}
-	if s.Signal != 0 {
-		status.Signal = syscall.Signal(s.Signal)
-	}
-	if err != nil || status == (process.Status{}) {
-		return failed, err
-	}
-	return false, &statusError{status: p.End(status)}
+	return f.end(p, o, statistics, err)
 }
 
 // options checks a command line that was parsed.
 func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	names := conversionFlags{}
 	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
-	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most)}
+	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most), Census: &probe.Census{}}
 	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
 	var err error
 	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
@@ -208,8 +192,10 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("-p and a program exclude each other")
 	case len(f.outputs()) > 1:
 		return nil, usagef("-c, --hist, --lhist, --between, -o and --perfetto exclude each other")
-	case f.most < 0:
-		return nil, usagef("-n %d is less than 0", f.most)
+	case f.set.Changed("events") && f.most <= 0:
+		return nil, usagef("-n %d is less than 1", f.most)
+	case f.set.Changed("filter") && strings.TrimSpace(f.filter) == "":
+		return nil, usagef("--filter is empty")
 	}
 	o.Count = f.count && f.filter == "" && f.most == 0
 	if f.limit != "" {
@@ -252,17 +238,25 @@ func readDeclarations(paths []string) (probe.Declarations, error) {
 	return all, nil
 }
 
-// parseProbes reads the patterns of probes.
+// parseProbes reads the patterns of probes. Without any, the probes that --between names are traced.
 func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
+	if len(probes) == 0 && f.between != "" {
+		probes = strings.Split(f.between, ",")
+	}
 	for _, text := range probes {
 		pattern, err := listing.ParsePattern(text)
 		if err != nil {
 			return err
 		}
 		o.Listing.Filter.Alternatives = append(o.Listing.Filter.Alternatives, pattern)
+		o.Census.Texts = append(o.Census.Texts, text)
 	}
+	o.Census.Patterns = o.Listing.Filter.Alternatives
 	for _, text := range f.required {
 		pattern, err := listing.ParsePattern(text)
+		if err == nil && strings.Trim(text, ": ") == "" {
+			err = fmt.Errorf("--require %q names no probe", text)
+		}
 		if err != nil {
 			return err
 		}
@@ -371,102 +365,4 @@ func (p *program) keepTracer() (status process.Status, ok bool) {
 	}
 	tracer.Wait()
 	return process.StatusOf(tracer.ProcessState), true
-}
-
-// probeCount is the hits of a probe in a function.
-type probeCount struct {
-	name          string
-	hits, dropped uint64
-	breakpoints   int
-}
-
-// probeCounts adds up sites, by probe and function: those with most hits come first.
-func probeCounts(s *trace.Statistics) (counts []*probeCount) {
-	byName := map[string]*probeCount{}
-	for _, site := range s.Sites {
-		c := byName[site.Text]
-		if c == nil {
-			c = &probeCount{name: site.Text}
-			byName[site.Text] = c
-			counts = append(counts, c)
-		}
-		c.hits, c.dropped = c.hits+site.Hits, c.dropped+site.Dropped
-		if site.Breakpoint {
-			c.breakpoints++
-		}
-	}
-	slices.SortFunc(counts, func(a, b *probeCount) int {
-		return cmp.Or(cmp.Compare(b.hits+b.dropped, a.hits+a.dropped), strings.Compare(a.name, b.name))
-	})
-	return counts
-}
-
-// printCounts prints how often each probe has fired.
-func printCounts(w io.Writer, sink events.Sink, s *trace.Statistics) {
-	filtered, isFiltered := sink.(*events.CountSink)
-	for _, c := range probeCounts(s) {
-		hits := c.hits
-		if isFiltered {
-			hits = filtered.Counts[c.name]
-		}
-		message.Line(w, "%12d %s", hits, c.name)
-	}
-}
-
-// printStatistics prints what the run has done.
-func printStatistics(w io.Writer, s *trace.Statistics) {
-	var hits, dropped uint64
-	silent, breakpoints := 0, 0
-	counts := probeCounts(s)
-	for _, c := range counts {
-		hits, dropped, breakpoints = hits+c.hits, dropped+c.dropped, breakpoints+c.breakpoints
-		if c.hits+c.dropped == 0 {
-			silent++
-		}
-	}
-	message.Line(w, "sdtconvert: %d hits, %d dropped; %s, %d never fired; threads stood still %s, at most %s at once",
-		hits+dropped, dropped, message.Plural(len(counts), "probe"), silent, milliseconds(s.Paused), milliseconds(s.Longest))
-	printProbes(w, counts, func(c *probeCount) string {
-		if c.dropped == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
-	})
-	if breakpoints > 0 {
-		message.Line(w, "sdtconvert: %s armed by breakpoints, at which the program stops:", message.Plural(breakpoints, "site"))
-		printProbes(w, counts, func(c *probeCount) string {
-			if c.breakpoints == 0 {
-				return ""
-			}
-			return "  " + c.name
-		})
-	}
-	if s.Abandoned+s.Damaged > 0 {
-		message.Line(w, "sdtconvert: %d events were begun and not finished, %d made no sense", s.Abandoned, s.Damaged)
-	}
-}
-
-// mostProbes is how many probes the statistics name of each kind.
-const mostProbes = 20
-
-// printProbes prints a line for each probe that has one, up to a number.
-func printProbes(w io.Writer, counts []*probeCount, line func(c *probeCount) string) {
-	printed, more := 0, 0
-	for _, c := range counts {
-		switch text := line(c); {
-		case text == "":
-		case printed == mostProbes:
-			more++
-		default:
-			printed++
-			message.Line(w, "sdtconvert: %s", text)
-		}
-	}
-	if more > 0 {
-		message.Line(w, "sdtconvert: and %s", message.Plural(more, "other probe"))
-	}
-}
-
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,56 @@ func TestOrders(t *testing.T) {
 	expect.Contains(t, got.messages, "sdtconvert: 2 hits, 0 dropped; 1 probe, 0 never fired; threads stood still ")
 	got = trace(t, "-n", "1", "--filter", `arg1 != "tea"`, "--", program, "tea", "milk", "soap")
 	expect.Equal(t, []string{`shop:orders:main:placed(2, "milk")`}, got.lines)
-	expect.Equal(t, 0, len(trace(t, "shop:::other", "--", program, "tea").lines))
+}
+
+// What can never be seen is explained, and fails.
+func TestNothingMatches(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"shop:::plaaced"}, "no probe matches shop:::plaaced: did you mean shop:::placed?\n"},
+		{[]string{"shoq:::placed", "shop:::"}, "no probe matches shoq:::placed: did you mean shop:::placed?\n"},
+		{[]string{"--filter", `name == "pl*"`}, `; name ~ "pl*" compares with a glob`},
+		{[]string{"--filter", "nothing > 1"}, "no probe that is traced has the argument nothing"},
+	} {
+		got := trace(t, append(c.flags, "--", program, "tea")...)
+		exitedWith(t, got.err, 1)
+		expect.Contains(t, got.messages, c.want)
+		expect.OK(t, trace(t, append(c.flags, "--allow-none", "--", program, "tea")...).err)
+	}
+	got := trace(t, "--", "sh", "-c", `"$0" tea; exit 3`, program)
+	exitedWith(t, got.err, 3)
+	expect.Contains(t, got.messages, "children and other programs that were not traced: 1; -f follows them\n")
+	unconverted := filepath.Join(t.TempDir(), "unconverted")
+	tools.Must(t, "gcc", "-I"+include, "-o", unconverted, "testdata/orders.c")
+	expect.Contains(t, trace(t, "--", unconverted).messages, "unconverted: has tracepoints that are not converted: link with ")
+	declared := write(t, "other.d", "provider other { probe placed(int); };")
+	expect.Contains(t, trace(t, "-s", declared, "--", program).messages, "-s declares the provider other, of which the program has no probe\n")
+	expect.Equal(t, 1, len(trace(t, "shop:::pla__ced", "shop:::", "--allow-none", "--", program, "tea").lines))
+}
+
+// __ of a pattern is -, and names of arguments are those of filters and histograms.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "named.c", `#include <sdt.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 3; i++)
+		DTRACE_PROBE2(shop___order__paid, int, i, char *, argv[0]);
+	return 0;
+}
+`))
+	declared := write(t, "shop.d", "provider shop { probe order__paid(int count, char *who); };")
+	got := trace(t, "-s", declared, "--filter", `count == 1 && provider == "shop" && module == "named"`, "shop:::order__paid", "--", program)
+	expect.OK(t, got.err)
+	expect.Equal(t, []string{fmt.Sprintf("shop:named:main:order-paid(count=1, who=%q)", program)}, got.lines)
+	out, _, err := tools.Command{}.Apart(converter, "trace", "-s", declared, "--hist", "count", "--", program)
+	expect.OK(t, err)
+	expect.Contains(t, out, "order-paid count\n")
 }
 
 func TestRequire(t *testing.T) {

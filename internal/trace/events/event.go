@@ -36,6 +36,12 @@ type Sink interface {
 	Close() error
 }
 
+// Incomplete is a Sink that says in its output which hits it lacks.
+type Incomplete interface {
+	// Dropped is called before Close, for each site of which the rings had no room for n hits.
+	Dropped(site *probe.Site, n uint64)
+}
+
 const wordBytes = 8
 
 // decode reads the values of an event of a site into e.

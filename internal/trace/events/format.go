@@ -19,7 +19,7 @@ var ErrFormat = errors.New("invalid format")
 var Formats = []Format{
 	{"count", func(string, io.Writer) (Sink, error) { return &CountSink{}, nil }},
 	{"hist", func(value string, w io.Writer) (Sink, error) {
-		n, err := parseArgument(value)
+		n, err := parseReference(value)
 		return &HistogramSink{W: w, Argument: n}, invalid(err)
 	}},
 	{"lhist", func(value string, w io.Writer) (Sink, error) {

@@ -100,12 +100,14 @@ const originalBytes = 16
 type Finder struct {
 	listing.Options
 	Declarations
-	CodeOnly bool // no arguments, for which debug information may have to be read
+	Census   *Census // of all probes, also of those that are not wanted
+	CodeOnly bool    // no arguments, for which debug information may have to be read
 	Sites    []*Site
 }
 
 // Find adds the sites of one module to Sites.
 func (f *Finder) Find(m *image.Module) error {
+	f.Census.addUnconverted(m)
 	space := sites.New(m.Object, m.Image, m.Image, 0, f.Options.Options)
 	if err := space.Read(); err != nil || len(space.Sites) == 0 {
 		return err
@@ -147,6 +149,7 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	s := &Site{Kind: from.Kind, Address: from.Address.Offset}
 	var place locate.Place
 	s.Probe, place = listing.Identify(code, from, &probe)
+	f.Census.add(&s.Probe)
 	if !f.Filter.Match(&s.Probe) {
 		return nil, nil
 	}

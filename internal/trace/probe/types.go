@@ -23,6 +23,16 @@ type Parameter struct{ Type, Name string }
 // Declarations are the parameters of probes, by provider:name.
 type Declarations map[string][]Parameter
 
+// Providers returns the providers that are declared.
+func (d Declarations) Providers() map[string]bool {
+	all := map[string]bool{}
+	for name := range d {
+		provider, _, _ := strings.Cut(name, ":")
+		all[provider] = true
+	}
+	return all
+}
+
 // foundSite is a site whose arguments are not known yet.
 type foundSite struct {
 	*Site
