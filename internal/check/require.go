@@ -106,7 +106,7 @@ func (k *knownNames) suggest(required string) string {
 		}
 		candidates = append(candidates, strings.Join(parts, ":"))
 	}
-	if near := message.Nearest(required, candidates); near != "" {
+	if near := message.Nearest(strings.ReplaceAll(required, "__", "-"), candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
