@@ -39,10 +39,10 @@ var (
 		help: "draw a histogram of an argument, by ranges of one width"}
 	traceBetweenOption = &option{name: "between", value: "PROBE,PROBE",
 		help: "draw a histogram of the time from one probe to another of the same thread"}
-	traceOutputOption = &option{name: "output", letter: "o", value: "DIR", complete: completeDirectory,
-		help: "write a trace in CTF 1.8, for babeltrace2 and Trace Compass, to a new directory"}
-	tracePerfettoOption = &option{name: "perfetto", value: "FILE", complete: completeFile,
-		help: "write a trace in JSON, for ui.perfetto.dev"}
+	traceOutputOption = &option{name: "output", letter: "o", value: "PATH", complete: completeFile,
+		help: "write there, and not to standard output"}
+	traceFormatOption = &option{name: "format", value: "FORMAT",
+		help: "text, a line for each hit; json, a line of JSON; ctf, a new directory in CTF 1.8, for babeltrace2 and Trace Compass; perfetto, JSON for ui.perfetto.dev"}
 	traceFilterOption = &option{name: "filter", value: "FILTER",
 		help: "only events for which FILTER is true: comparisons of arguments (argN or a name), tid, pid, provider, module, function and name with numbers and strings, ~ with a glob, with && || ! and parentheses"}
 	traceMostOption = &option{name: "events", letter: "n", value: "N",
@@ -72,7 +72,7 @@ was started gets it.`,
 			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
-			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, tracePerfettoOption,
+			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
 		}},
 		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
@@ -85,14 +85,14 @@ was started gets it.`,
 
 // traceFlags are the flags of trace.
 type traceFlags struct {
-	set                                     *flagSet
-	pids, types                             []string
-	follow, count, traps, allowNone         bool
-	hist, linear, between, output, perfetto string
-	filter, limit                           string
-	most                                    int
-	required                                []string
-	requiredPatterns                        []listing.Pattern
+	set                                   *flagSet
+	pids, types                           []string
+	follow, count, traps, allowNone       bool
+	hist, linear, between, output, format string
+	filter, limit                         string
+	most                                  int
+	required                              []string
+	requiredPatterns                      []listing.Pattern
 }
 
 func (f *traceFlags) bindFlags(s *flagSet) {
@@ -106,7 +106,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("lhist", &f.linear)
 	s.bind("between", &f.between)
 	s.bind("output", &f.output)
-	s.bind("perfetto", &f.perfetto)
+	s.bind("format", &f.format)
 	s.bind("filter", &f.filter)
 	s.bind("events", &f.most)
 	s.bind("for", &f.limit)
@@ -127,15 +127,21 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 			return false, &statusError{status: p.End(status)}
 		}
 	}
+	file := &events.File{Path: f.output}
 	out := bufio.NewWriterSize(p.Stdout, 64<<10)
 	w := io.Writer(out)
-	if isTerminal(p.Stdout) {
+	switch {
+	case f.output != "":
+		out = bufio.NewWriterSize(file, 64<<10)
+		w = out
+	case isTerminal(p.Stdout):
 		w = p.Stdout
 	}
-	if !o.Count {
-		if o.Sink, err = f.sink(p, w); err != nil {
-			return false, err
-		}
+	if o.Sink, err = f.sink(p, w); err != nil {
+		return false, err
+	}
+	if o.Count {
+		o.Sink = nil
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
@@ -151,7 +157,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	if f.count {
 		printCounts(out, o.Sink, statistics)
 	}
-	err = errors.Join(err, out.Flush())
+	err = errors.Join(err, out.Flush(), file.Close())
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil // the reader has closed the pipe, such as head
 	}
@@ -190,8 +196,10 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("neither a program nor -p PID is given")
 	case len(o.PIDs) > 0 && len(o.Program) > 0:
 		return nil, usagef("-p and a program exclude each other")
-	case len(f.outputs()) > 1:
-		return nil, usagef("-c, --hist, --lhist, --between, -o and --perfetto exclude each other")
+	case len(f.summaries()) > 1:
+		return nil, usagef("-c, --hist, --lhist and --between exclude each other")
+	case f.set.Changed("output") && f.output == "":
+		return nil, usagef("-o is empty")
 	case f.set.Changed("events") && f.most <= 0:
 		return nil, usagef("-n %d is less than 1", f.most)
 	case f.set.Changed("filter") && strings.TrimSpace(f.filter) == "":
@@ -265,9 +273,9 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 	return nil
 }
 
-// outputs are the flags that ask for something else than lines, by the names of their formats.
-func (f *traceFlags) outputs() map[string]string {
-	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between, "output": f.output, "perfetto": f.perfetto}
+// summaries are the values of the flags that ask for a summary, by name.
+func (f *traceFlags) summaries() map[string]string {
+	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between}
 	if f.count {
 		all["count"] = "true"
 	}
@@ -277,19 +285,45 @@ func (f *traceFlags) outputs() map[string]string {
 
 // sink returns what takes the events.
 func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
-	outputs := f.outputs()
-	for _, format := range events.Formats {
-		value, ok := outputs[format.Name]
+	format := events.Formats[0]
+	if f.format != "" {
+		names := make([]string, len(events.Formats))
+		at := slices.IndexFunc(events.Formats, func(format events.Format) bool { return format.Name == f.format })
+		for i := range names {
+			names[i] = events.Formats[i].Name
+		}
+		if at < 0 {
+			return nil, usagef("unknown format %q: want %s", f.format, strings.Join(names, ", "))
+		}
+		format = events.Formats[at]
+	}
+	summaries := f.summaries()
+	switch {
+	case len(summaries) > 0 && format.Name != "text":
+		return nil, usagef("--format %s has no summaries: leave -c, --hist, --lhist and --between out", format.Name)
+	case format.IsDirectory && f.output == "":
+		return nil, usagef("--format %s needs a directory: -o DIR", format.Name)
+	case f.output != "":
+		if err := events.CheckPath(f.output, format.IsDirectory); err != nil {
+			return nil, err
+		}
+	}
+	for _, summary := range events.Summaries {
+		value, ok := summaries[summary.Name]
 		if !ok {
 			continue
 		}
-		sink, err := format.New(value, w)
+		sink, err := summary.New(value, w)
 		if errors.Is(err, events.ErrFormat) {
 			err = usageError{err}
 		}
 		return sink, err
 	}
-	return &events.TextSink{W: w, Colour: isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}, nil
+	sink := format.New(f.output, w)
+	if text, ok := sink.(*events.TextSink); ok {
+		text.Colour = f.output == "" && isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
+	}
+	return sink, nil
 }
 
 // descriptor returns the file of a stream, or of one of the process's own.

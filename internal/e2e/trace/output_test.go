@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -100,15 +102,41 @@ func TestCTF(t *testing.T) {
 	tools.Need(t, "babeltrace2")
 	program := orders(t)
 	directory := filepath.Join(t.TempDir(), "ctf")
-	tools.Must(t, converter, "trace", "-o", directory, "--", program, "tea", "milk \"and\" sugar")
+	tools.Must(t, converter, "trace", "--format", "ctf", "-o", directory, "--", program, "tea", "milk \"and\" sugar")
 	out := tools.Output(t, "babeltrace2", "--no-delta", directory)
-	want := regexp.MustCompile(`^\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 1, arg1 = "tea" \}
-\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 2, arg1 = "milk \\"and\\" sugar" \}
+	want := regexp.MustCompile(`^\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ pid = \d+, tid = \d+ \}, \{ arg0 = 1, arg1 = "tea" \}
+\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ pid = \d+, tid = \d+ \}, \{ arg0 = 2, arg1 = "milk \\"and\\" sugar" \}
 $`)
 	if !want.MatchString(out) {
 		t.Errorf("got\n%s", out)
 	}
-	tools.Refuses(t, "file exists", converter, "trace", "-o", directory, "--", program)
+	tools.Refuses(t, "ctf: is there already: name a new directory, or remove it", converter, "trace", "--format", "ctf", "-o", directory, "--", program)
+}
+
+// A trace in CTF can be read before it has its end, as SIGKILL leaves it.
+func TestCTFWithoutEnd(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "babeltrace2")
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "many.c", `#include <sdt.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0;; i++) {
+		DTRACE_PROBE1(many___hit, int, i);
+		usleep(1000);
+	}
+}
+`))
+	directory := filepath.Join(t.TempDir(), "ctf")
+	cmd := exec.Command(converter, "trace", "--for", "100s", "--format", "ctf", "-o", directory, "--", program)
+	expect.OK(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Signal(syscall.SIGTERM)
+	expect.Soon(t, func() bool {
+		out, err := exec.Command("babeltrace2", directory).CombinedOutput()
+		return err == nil && strings.Count(string(out), "many:many:main:hit") > 100
+	})
 }
 
 // A trace in JSON is as the Trace Event Format has it.
@@ -116,25 +144,65 @@ func TestPerfetto(t *testing.T) {
 	t.Parallel()
 	program := orders(t)
 	path := filepath.Join(t.TempDir(), "trace.json")
-	tools.Must(t, converter, "trace", "--perfetto", path, "--", program, "tea", "\x01\"")
-	var document struct {
-		TraceEvents []struct {
-			Name, Cat, Ph string
-			TS            float64
-			PID, TID      int
-			Args          map[string]string
-		}
+	tools.Must(t, converter, "trace", "--format", "perfetto", "-o", path, "--", program, "tea", "\x01\"")
+	type event struct {
+		Name, Cat, Ph string
+		TS            float64
+		PID, TID      int
+		Args          map[string]any
 	}
+	var document []event
 	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
-	expect.Equal(t, 2, len(document.TraceEvents))
-	first, second := document.TraceEvents[0], document.TraceEvents[1]
+	expect.Equal(t, 3, len(document))
+	process, first, second := document[0], document[1], document[2]
+	expect.Equal(t, event{Name: "process_name", Ph: "M", PID: first.PID, Args: map[string]any{"name": "orders"}}, process)
 	expect.Equal(t, [3]string{"shop:placed", "shop", "i"}, [3]string{first.Name, first.Cat, first.Ph})
-	expect.Equal(t, map[string]string{"arg0": "2", "arg1": "\x01\""}, second.Args)
+	expect.Equal(t, map[string]any{"arg0": 2.0, "arg1": "\x01\"", "function": "main"}, second.Args)
 	if first.TID == 0 || first.TID != first.PID || second.TS < first.TS+10000 || second.TS > first.TS+1e6 { // usleep(10000)
 		t.Errorf("got %+v", document)
 	}
-	tools.Must(t, converter, "trace", "--perfetto", path, "--", program) // no event
+	tools.Must(t, converter, "trace", "--format", "perfetto", "-o", path, "--", program) // no event
 	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
+}
+
+// Each line of JSON is an event.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	out, _, err := tools.Command{}.Apart(converter, "trace", "--format", "json", "--", program, "tea", "\x01\"")
+	expect.OK(t, err)
+	var events []map[string]any
+	for line := range strings.Lines(out) {
+		var event map[string]any
+		expect.OK(t, json.Unmarshal([]byte(line), &event))
+		when, _ := event["time"].(string)
+		expect.Value(time.Parse(time.RFC3339Nano, when))(t)
+		expect.Equal(t, event["tid"], event["pid"])
+		for _, name := range []string{"time", "pid", "tid"} {
+			delete(event, name)
+		}
+		events = append(events, event)
+	}
+	expect.Equal(t, 2, len(events))
+	expect.Equal(t, map[string]any{
+		"provider": "shop", "module": "orders", "function": "main", "name": "placed", "args": map[string]any{"arg0": 2.0, "arg1": "\x01\""},
+	}, events[1])
+}
+
+// An output is neither made nor emptied before there is something to write, and no program is replaced.
+func TestOutputsAreKept(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	path := write(t, "precious", "precious")
+	for _, format := range []string{"text", "json", "perfetto"} {
+		_, err := tools.Command{}.Try(converter, "trace", "--format", format, "-o", path, "--", "./none")
+		exitedWith(t, err, 1)
+		expect.Equal(t, "precious", string(disk.Read(t, path)), "%s", format)
+		tools.Refuses(t, "orders: is a program or an object", converter, "trace", "--format", format, "-o", program, "--", program)
+		tools.Refuses(t, "is a directory: name a file in it", converter, "trace", "--format", format, "-o", filepath.Dir(path), "--", program)
+	}
+	tools.Must(t, converter, "trace", "-c", "-o", path, "--", program, "tea")
+	expect.Equal(t, "           1 shop:orders:main:placed\n", string(disk.Read(t, path)))
 }
 
 func TestHistogramsOfPrograms(t *testing.T) {
@@ -208,7 +276,7 @@ func TestTypes(t *testing.T) {
 		expect.Equal(t, explained, trace(t, "--", program, "a", "b").lines[2:], "%s", compiler)
 		expect.Equal(t, 1, len(trace(t, "--filter", `arg0 == "GREEN"`, "--", program, "a", "b").lines), "%s", compiler)
 		directory := filepath.Join(t.TempDir(), "ctf")
-		tools.Must(t, converter, "trace", "-s", path, "-o", directory, "shop:::", "--", program)
+		tools.Must(t, converter, "trace", "-s", path, "--format", "ctf", "-o", directory, "shop:::", "--", program)
 		tools.Need(t, "babeltrace2")
 		expect.Contains(t, tools.Output(t, "babeltrace2", directory), `{ color = ( "RED" : container = 0 ), door = ( "OPEN" : container = 0 ), text = "`)
 	}

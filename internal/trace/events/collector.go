@@ -200,7 +200,7 @@ func (c *Collector) deliver(events []Event) {
 			c.Full()
 		}
 	}
-	if f, ok := c.Sink.(interface{ Flush() error }); ok && len(events) > 0 && f.Flush() != nil && !c.ended.Load() {
+	if f, ok := c.Sink.(Flusher); ok && len(events) > 0 && f.Flush() != nil && !c.ended.Load() {
 		c.ended.Store(true)
 		c.Full()
 	}

@@ -36,6 +36,12 @@ type Sink interface {
 	Close() error
 }
 
+// Flusher is a Sink that keeps events back.
+type Flusher interface {
+	// Flush writes what is kept back. It is called when no event is waiting.
+	Flush() error
+}
+
 // Incomplete is a Sink that says in its output which hits it lacks.
 type Incomplete interface {
 	// Dropped is called before Close, for each site of which the rings had no room for n hits.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -144,7 +146,7 @@ func TestLines(t *testing.T) {
 // A histogram of times forgets threads rather than grow without end, and says so; threads of two processes are two.
 func TestThreadsBetween(t *testing.T) {
 	var b bytes.Buffer
-	s := expect.Value(Formats[slices.IndexFunc(Formats, func(f Format) bool { return f.Name == "between" })].New("from,to", &b))(t)
+	s := expect.Value(Summaries[slices.IndexFunc(Summaries, func(s Summary) bool { return s.Name == "between" })].New("from,to", &b))(t)
 	from, to := event(), event()
 	first, second := *from.Site, *to.Site
 	first.Name, second.Name = "from", "to"
@@ -178,12 +180,18 @@ func TestHostileNames(t *testing.T) {
 	s.Arguments[1].Enumerators = map[int64]string{7: message.Escape(hostile)}
 	s.Arguments[1].Name = message.Escape(hostile)
 	e.Texts[2] = Copied{Text: hostile, Cut: true}
-	for name, value := range map[string]string{"": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*", "output": t.TempDir() + "/ctf", "perfetto": t.TempDir() + "/f"} {
+	directory := t.TempDir() + "/ctf"
+	for name, value := range map[string]string{"text": "", "json": "", "perfetto": "", "ctf": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*"} {
 		var b bytes.Buffer
-		var sink Sink = &TextSink{W: &b}
+		var sink Sink
 		for _, f := range Formats {
 			if f.Name == name {
-				sink = expect.Value(f.New(value, &b))(t)
+				sink = f.New(directory, &b)
+			}
+		}
+		for _, s := range Summaries {
+			if s.Name == name {
+				sink = expect.Value(s.New(value, &b))(t)
 			}
 		}
 		for range 2 {
@@ -192,12 +200,17 @@ func TestHostileNames(t *testing.T) {
 		expect.OK(t, sink.Close())
 		shown := b.String()
 		switch name {
-		case "output":
-			shown = string(disk.Read(t, value+"/metadata"))
+		case "ctf":
+			shown = string(disk.Read(t, directory+"/metadata"))
 		case "perfetto":
-			shown = string(disk.Read(t, value))
-			var any struct{ TraceEvents []map[string]any }
-			expect.OK(t, json.Unmarshal([]byte(shown), &any))
+			var events []map[string]any
+			expect.OK(t, json.Unmarshal([]byte(shown), &events))
+		case "json":
+			for line := range strings.Lines(shown) {
+				var event map[string]any
+				expect.OK(t, json.Unmarshal([]byte(line), &event))
+				expect.Equal(t, strings.ToValidUTF8(hostile, "\ufffd"), event["name"].(string))
+			}
 		}
 		if shown == "" {
 			t.Errorf("%s writes nothing", name)
@@ -285,4 +298,55 @@ func TestRing(t *testing.T) {
 	read(true)
 	expect.Equal(t, uint64(11), got[10])
 	expect.Equal(t, uint64(1), reader.abandoned)
+}
+
+// Nothing is made before the first event, and programs are never replaced.
+func TestFile(t *testing.T) {
+	directory := t.TempDir()
+	path := directory + "/out"
+	expect.OK(t, CheckPath(path, false))
+	expect.OK(t, os.WriteFile(path, []byte("precious"), 0o666))
+	f := &File{Path: path}
+	expect.OK(t, CheckPath(path, false))
+	expect.OK(t, f.Close())
+	expect.Equal(t, "precious", string(disk.Read(t, path)))
+	expect.Value(f.Write([]byte("x")))(t)
+	expect.Value(f.Write([]byte("y")))(t)
+	expect.OK(t, f.Close())
+	expect.Equal(t, "xy", string(disk.Read(t, path)))
+	expect.Error(t, CheckPath(path, true), "is there already")
+	expect.Error(t, CheckPath(directory, false), "is a directory: name a file in it")
+	expect.Error(t, CheckPath(directory+"/none/x", false), "no such file")
+	expect.Error(t, CheckPath("/proc/self/exe", false), "is a program or an object")
+}
+
+// smallFile is a file on a disk that is soon full.
+type smallFile struct {
+	bytes.Buffer
+	room int
+}
+
+func (f *smallFile) Write(data []byte) (int, error) {
+	n := min(len(data), f.room-f.Len())
+	f.Buffer.Write(data[:n])
+	if n < len(data) {
+		return n, errors.New("the disk is full")
+	}
+	return n, nil
+}
+
+func (f *smallFile) Truncate(size int64) error {
+	f.Buffer.Truncate(int(size))
+	return nil
+}
+
+func (f *smallFile) Close() error { return nil }
+
+// A piece for which there is no room is taken back.
+func TestWholeFile(t *testing.T) {
+	small := &smallFile{room: 8}
+	whole := wholeFile{truncater: small}
+	expect.OK(t, whole.write([]byte("first")))
+	expect.Error(t, whole.write([]byte("second")), "the disk is full")
+	expect.Equal(t, "first", small.String())
 }
