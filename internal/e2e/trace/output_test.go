@@ -287,6 +287,23 @@ func TestTypes(t *testing.T) {
 	tools.Refuses(t, "types.c: declares no provider", converter, "trace", "-s", "testdata/types.c", "--", program)
 }
 
+// Operands that sources in assembly write are read as gdb reads them, and a text ends where the argument behind it says.
+func TestOperandsOfAssembly(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/assembly.c", "-DSDT_NO_SEMAPHORES")
+	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); };")
+	want := []string{
+		"f:assembly:main:bare(0x29, 5)", "f:assembly:main:sum(0x29)", "f:assembly:main:index(0x29)", "f:assembly:main:plus(4)", "f:assembly:main:bits(12)",
+		"f:assembly:main:high(119, 1432778632)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
+	}
+	for _, flags := range [][]string{nil, {"--breakpoints"}} {
+		got := trace(t, append(append([]string{"-s", declared}, flags...), "--", program)...)
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, want, got.lines, "%s", flags)
+	}
+}
+
 // A pipe whose reader has gone ends the trace, and not the program.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()

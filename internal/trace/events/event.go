@@ -72,6 +72,20 @@ func decode(e *Event, s *probe.Site, data []byte, order binary.ByteOrder) {
 		}
 		e.Values = append(e.Values, value)
 	}
+	e.cutTexts()
+}
+
+// cutTexts cuts the texts whose length another argument has.
+func (e *Event) cutTexts() {
+	for i := range e.Arguments {
+		n := e.Arguments[i].Length
+		if n == 0 || n >= len(e.Values) || e.Texts[i].Unreadable || e.Texts[n].Lost {
+			continue
+		}
+		if text, length := &e.Texts[i], e.Values[n]; uint64(len(text.Text)) >= length {
+			text.Text, text.Cut = text.Text[:length], false
+		}
+	}
 }
 
 // noTexts are those of an event without texts. Nothing writes to them.
@@ -102,6 +116,7 @@ func (e *Event) ReadValues(r *Registers) {
 		}
 		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
 	}
+	e.cutTexts()
 }
 
 func (r *Registers) operand(o *arch.Operand) (value uint64, ok bool) {

@@ -61,6 +61,7 @@ type Argument struct {
 	Name   string // as a provider file has it, escaped for output, "" if nothing tells
 	Type   string // "" if nothing tells
 	Format Format
+	Length int // of a text without a NUL: the index of the argument that has its length, 0 for none
 
 	Enumerators map[int64]string // escaped for output, nil if it is no enumeration
 }
@@ -120,7 +121,7 @@ func (f *Finder) Find(m *image.Module) error {
 	}
 	reader := &arch.OperandReader{
 		Threads: &m.Image.Machine().Traits().Threads, Numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
-		Address: symbols(m.Object),
+		Address: symbols(m.Object), Word: m.Image.Encoding().Word(),
 	}
 	var found []*foundSite
 	for i := range space.Sites {
