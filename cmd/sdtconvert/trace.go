@@ -33,6 +33,8 @@ var (
 		help: "trace child processes too, and the programs that they and a process become"}
 	traceCountOption = &option{name: "count", letter: "c",
 		help: "only count hits, by probe and function"}
+	traceByOption = &option{name: "by", value: "KEY[,KEY]",
+		help: "with -c, count by these: an argument, tid, pid, provider, module, function, name"}
 	traceHistOption = &option{name: "hist", value: "ARG",
 		help: "draw a histogram of an argument (arg0 is the first), by powers of two"}
 	traceLinearOption = &option{name: "lhist", value: "ARG,LOW,HIGH,WIDTH",
@@ -72,7 +74,7 @@ was started gets it.`,
 			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
-			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
+			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
 		}},
 		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
@@ -89,7 +91,7 @@ type traceFlags struct {
 	pids, types                           []string
 	follow, count, traps, allowNone       bool
 	hist, linear, between, output, format string
-	filter, limit                         string
+	filter, limit, by                     string
 	most                                  int
 	required                              []string
 	requiredPatterns                      []listing.Pattern
@@ -102,6 +104,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("types", &f.types)
 	s.bind("follow", &f.follow)
 	s.bind("count", &f.count)
+	s.bind("by", &f.by)
 	s.bind("hist", &f.hist)
 	s.bind("lhist", &f.linear)
 	s.bind("between", &f.between)
@@ -154,7 +157,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 		}
 		return false, err
 	}
-	if f.count {
+	if f.count && f.by == "" {
 		printCounts(out, o.Sink, statistics)
 	}
 	err = errors.Join(err, out.Flush(), file.Close())
@@ -198,6 +201,8 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("-p and a program exclude each other")
 	case len(f.summaries()) > 1:
 		return nil, usagef("-c, --hist, --lhist and --between exclude each other")
+	case f.set.Changed("by") && (!f.count || f.by == ""):
+		return nil, usagef("--by KEY[,KEY] needs -c")
 	case f.set.Changed("output") && f.output == "":
 		return nil, usagef("-o is empty")
 	case f.set.Changed("events") && f.most <= 0:
@@ -205,7 +210,7 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	case f.set.Changed("filter") && strings.TrimSpace(f.filter) == "":
 		return nil, usagef("--filter is empty")
 	}
-	o.Count = f.count && f.filter == "" && f.most == 0
+	o.Count = f.count && f.filter == "" && f.most == 0 && f.by == ""
 	if f.limit != "" {
 		if o.For, err = time.ParseDuration(f.limit); err != nil || o.For <= 0 {
 			return nil, usagef("--for %s is not a time: want 10s or 2m", f.limit)
@@ -276,7 +281,10 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 // summaries are the values of the flags that ask for a summary, by name.
 func (f *traceFlags) summaries() map[string]string {
 	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between}
-	if f.count {
+	switch {
+	case f.by != "":
+		all["by"] = f.by
+	case f.count:
 		all["count"] = "true"
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })

@@ -115,8 +115,8 @@ func (t *tracer) start() error {
 	if len(t.session.Sites()) == 0 {
 		return errors.New("no probe of the process matches: sdtconvert list --pid PID shows which it has")
 	}
-	if never := t.Filter.Never(t.session.Sites()); never != nil {
-		return never
+	if never := t.Filter.Never(t.session.Sites()); never != nil { // unless a library comes
+		t.Warn(never)
 	}
 	if !t.Follow && !slices.ContainsFunc(slices.Collect(maps.Values(t.processes)), func(p *tracee) bool { return p.IsArmed() }) {
 		return errors.New("no site could be armed, so there is nothing to see")

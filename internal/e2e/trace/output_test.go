@@ -212,6 +212,7 @@ func TestHistogramsOfPrograms(t *testing.T) {
 		flags []string
 		want  string
 	}{
+		{[]string{"-c", "--by", "name,arg0"}, `(?s)^ +1 placed, 1\n +1 placed, 2\n.* +1 placed, 9\n$`},
 		{[]string{"--hist", "arg0"}, `\[4, 8\) +4 \|@{50}\|`},
 		{[]string{"--lhist", "arg0,0,9,3"}, `\[3, 6\) +3 \|@{50}\|`},
 		{[]string{"--between", "placed,placed"}, `(?s)nanoseconds.*\[8M, 16M\) +[4-8] \|@{50}\|`},

@@ -350,3 +350,18 @@ func TestWholeFile(t *testing.T) {
 	expect.Error(t, whole.write([]byte("second")), "the disk is full")
 	expect.Equal(t, "first", small.String())
 }
+
+func TestKeys(t *testing.T) {
+	var b bytes.Buffer
+	s := &CountSink{Keys: expect.Value(ParseKeys("arg2,count, tid,function,nothing,arg4"))(t), W: &b}
+	for range 3 {
+		s.Event(manyArguments(), nil)
+	}
+	s.Dropped(manyArguments().Site, 2)
+	expect.OK(t, s.Close())
+	expect.Equal(t, "           3 \"tea\", 7, 42, main, ?, true\nnot counted: 2 hits that were dropped\n", b.String())
+	for text, part := range map[string]string{"": "want argN", "arg0,": "want argN", "arg0 arg1": "unexpected", "1": "the same for all events", `"x"`: "the same for all events"} {
+		_, err := ParseKeys(text)
+		expect.Error(t, err, part, "%s", text)
+	}
+}

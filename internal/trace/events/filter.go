@@ -46,10 +46,7 @@ func (f *Filter) matches(e *Event) bool { return f == nil || f.match(e) }
 
 // ParseFilter reads a filter.
 func ParseFilter(text string) (f *Filter, err error) {
-	p := &filterParser{}
-	p.Init(strings.NewReader(text))
-	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanStrings | scanner.ScanRawStrings
-	p.Error = func(*scanner.Scanner, string) { p.failed = true }
+	p := newFilterParser(text)
 	defer func() {
 		if wrong, ok := recover().(filterError); ok {
 			f, err = nil, fmt.Errorf("invalid filter %q: %s", text, string(wrong))
@@ -73,6 +70,14 @@ type filterParser struct {
 	failed bool
 
 	comparisons []parsedComparison
+}
+
+func newFilterParser(text string) *filterParser {
+	p := &filterParser{}
+	p.Init(strings.NewReader(text))
+	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanStrings | scanner.ScanRawStrings
+	p.Error = func(*scanner.Scanner, string) { p.failed = true }
+	return p
 }
 
 func (p *filterParser) fail(format string, args ...any) {

@@ -34,6 +34,10 @@ var ErrFormat = errors.New("invalid format")
 // Summaries are all summaries.
 var Summaries = []Summary{
 	{"count", func(string, io.Writer) (Sink, error) { return &CountSink{}, nil }},
+	{"by", func(value string, w io.Writer) (Sink, error) {
+		keys, err := ParseKeys(value)
+		return &CountSink{Keys: keys, W: w}, invalid(err)
+	}},
 	{"hist", func(value string, w io.Writer) (Sink, error) {
 		n, err := parseReference(value)
 		return &HistogramSink{W: w, Argument: n}, invalid(err)

@@ -278,18 +278,3 @@ func (s *BetweenSink) Close() error {
 	}
 	return nil
 }
-
-// CountSink counts the events of each probe and function.
-type CountSink struct{ Counts map[string]uint64 }
-
-// Event implements Sink.
-func (s *CountSink) Event(e *Event, c *Clock) bool {
-	if s.Counts == nil {
-		s.Counts = map[string]uint64{}
-	}
-	s.Counts[e.Text]++
-	return true
-}
-
-// Close implements Sink.
-func (s *CountSink) Close() error { return nil }
