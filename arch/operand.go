@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// operandPatterns match the operands of a note: SIZE@PLACE, separated by spaces. A place is what the compiler has written for the assembler.
-type operandPatterns struct{ operand, constant, symbol, paren, bracket, comma *regexp.Regexp }
+// operandPatterns match the operands of a note: SIZE@PLACE, or PLACE, separated by spaces. A place is what the compiler has written for the assembler.
+type operandPatterns struct{ operand, size, constant, symbol, paren, bracket, comma *regexp.Regexp }
 
 // operandSyntax are made when they are asked for: other commands have no use for them.
 var operandSyntax = sync.OnceValue(func() *operandPatterns {
 	return &operandPatterns{
-		operand:  regexp.MustCompile(`(-?\d+)f?@((?:,\s+|[^\s@])+)`),
+		operand:  regexp.MustCompile(`(?:,\s+|\S)+`),
+		size:     regexp.MustCompile(`^(-?\d+)(f?)@`),
 		constant: regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`),
 		// An address, or with a $ in x86 the constant that it is.
 		symbol: regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`),
@@ -29,17 +30,26 @@ var operandSyntax = sync.OnceValue(func() *operandPatterns {
 // OperandReader reads the operands of one file's notes.
 type OperandReader struct {
 	Threads *ThreadState
+	Word    int  // bytes
 	Numeric bool // a number is a register
 	Address func(symbol string) (uint64, bool)
 }
 
-// Read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers.
+// SplitOperands returns the operands of a note. Those of Arm have spaces behind commas.
+func SplitOperands(text string) []string { return operandSyntax().operand.FindAllString(text, -1) }
+
+// Read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers. An operand without a size is a
+// word.
 func (r *OperandReader) Read(text string) (operands []Operand) {
-	for _, match := range operandSyntax().operand.FindAllStringSubmatch(text, -1) {
-		size, _ := strconv.Atoi(match[1])
-		operand, ok := r.place(match[2])
+	for _, one := range SplitOperands(text) {
+		size, place, isFloat := r.Word, one, false
+		if match := operandSyntax().size.FindStringSubmatch(one); match != nil {
+			size, _ = strconv.Atoi(match[1])
+			place, isFloat = one[len(match[0]):], match[2] != ""
+		}
+		operand, ok := r.place(place)
 		operand.Size, operand.Signed = max(size, -size), size < 0
-		if !ok || operand.Size > 8 || operand.Size&(operand.Size-1) != 0 || strings.Contains(match[0], "f@") {
+		if !ok || isFloat || operand.Size > 8 || operand.Size <= 0 || operand.Size&(operand.Size-1) != 0 {
 			operand = Operand{Base: -1, Index: -1}
 		}
 		operands = append(operands, operand)
@@ -79,7 +89,7 @@ func (r *OperandReader) place(text string) (o Operand, ok bool) {
 		match = operandSyntax().comma.FindStringSubmatch(text)
 	}
 	if match == nil {
-		return o, false
+		return r.expression(text)
 	}
 	o.Base, ok = r.register(match[1])
 	o.Value = parseDisplacement(match[2])

@@ -52,6 +52,7 @@ func threadRegisters() map[string]int {
 			all = []string{"r" + hardware[i], "e" + hardware[i], hardware[i], hardware[i] + "l"}
 		default:
 			all = []string{"r" + hardware[i], "e" + hardware[i], hardware[i], hardware[i][:1] + "l"}
+			names[hardware[i][:1]+"h"] = at*word + 1
 		}
 		for _, name := range all {
 			names[name] = at * word
@@ -424,7 +425,10 @@ func (a *assembly) value(o *arch.Operand) {
 	case arch.Constant:
 		a.add64(o.Value, 0x48, 0xb8) // movabs $Value,%rax
 	case arch.InRegister:
-		a.load(rax, o.Base)
+		a.load(rax, o.Base&^(word-1))
+		if o.Base%word == 1 { // %ah, %bh, %ch or %dh
+			a.add(0x48, 0xc1, 0xe8, 8) // shr $8,%rax
+		}
 	default:
 		a.address(o)
 		a.dereference(o.Size)

@@ -83,6 +83,7 @@ var threads = arch.ThreadState{
 		return map[string]int{
 			"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,
 			"edi": 16, "di": 16, "ebp": 20, "bp": 20, "eax": 24, "ax": 24, "al": 24, "esp": 60, "sp": 60,
+			"bh": 1, "ch": 5, "dh": 9, "ah": 25,
 		}
 	}),
 }

@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"strings"
 	"testing"
 
 	"sdtconvert/arch"
@@ -11,7 +12,7 @@ import (
 
 func TestOperands(t *testing.T) {
 	symbols := func(name string) (uint64, bool) { return 0x4000, name == "table" }
-	x86 := &arch.OperandReader{Threads: &amd64.Machine.Traits().Threads, Address: symbols}
+	x86 := &arch.OperandReader{Word: 8, Threads: &amd64.Machine.Traits().Threads, Address: symbols}
 	rax, rbp := x86.Threads.Registers()["rax"], x86.Threads.Registers()["rbp"]
 	none := arch.Operand{Base: -1, Index: -1}
 	memory := func(size int, signed bool, base, index int, scale, value uint64) arch.Operand {
@@ -19,6 +20,9 @@ func TestOperands(t *testing.T) {
 	}
 	atSymbol := func(value uint64) arch.Operand {
 		return arch.Operand{Kind: arch.InMemory, Size: 4, Base: -1, Index: -1, Scale: 1, Address: true, Value: value}
+	}
+	constant := func(size int, value uint64) arch.Operand {
+		return arch.Operand{Kind: arch.Constant, Size: size, Value: value, Base: -1, Index: -1, Scale: 1}
 	}
 	minus := func(n int64) uint64 { return uint64(-n) }
 	for text, want := range map[string][]arch.Operand{
@@ -34,10 +38,23 @@ func TestOperands(t *testing.T) {
 		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers()["rdx"], Index: -1, Scale: 1}},
 		"8f@%xmm0 3@%eax 8@%k1": {none, none, none},
 		"":                      nil,
+		// What sources in assembly pass to SystemTap's header, and gdb's tests have.
+		"-8(%rbp) %eax $5": {
+			memory(8, false, rbp, -1, 1, minus(8)), {Kind: arch.InRegister, Size: 8, Base: rax, Index: -1, Scale: 1}, constant(8, 5),
+		},
+		"8@-4+12-16(%rbp)":                          {memory(8, false, rbp, -1, 1, minus(8))},
+		"8@$3+($10-$8)-$1 8@$8|$4":                  {constant(8, 4), constant(8, 12)},
+		"8@~$1&$7*$2 8@$-6/$3":                      {constant(8, 14), constant(8, minus(2))},
+		"4@table+4*2+1(%rip)":                       {atSymbol(0x4009)},
+		"4@table+2+1":                               {atSymbol(0x4003)},
+		"1@%ch 1@%ah":                               {{Kind: arch.InRegister, Size: 1, Base: x86.Threads.Registers()["rcx"] + 1, Index: -1, Scale: 1}, {Kind: arch.InRegister, Size: 1, Base: rax + 1, Index: -1, Scale: 1}},
+		"8@$1/$0 8@$ 8@(1 8@1) 8@~$table 8@table*2": {none, none, none, none, none, none},
+		"8@" + strings.Repeat("(", 1000) + "1":      {none},
+		"8@$table-table+1 8@table+table":            {constant(8, 1), none},
 	} {
 		expect.Equal(t, want, x86.Read(text), "%s", text)
 	}
-	a64 := &arch.OperandReader{Threads: &arm64.Machine{}.Traits().Threads, Address: symbols}
+	a64 := &arch.OperandReader{Word: 8, Threads: &arm64.Machine{}.Traits().Threads, Address: symbols}
 	sp := a64.Threads.SP
 	expect.Equal(t, []arch.Operand{
 		{Kind: arch.InRegister, Size: 8, Base: 24, Index: -1, Scale: 1}, memory(4, true, sp, -1, 1, 16), memory(8, false, sp, -1, 1, 0),

@@ -23,7 +23,7 @@ const recorder = `#!/bin/sh
 printf '%s\n' "$@" >"$RECORD.words"
 echo "$SDTCONVERT_DEPTH" >"$RECORD.depth"
 for word; do
-	case $word in *.o) ./ldcat "$word" ;; esac
+	case $word in *.o) ./ld.cat "$word" ;; esac
 done >"$RECORD.read"
 echo "reading $1"
 echo "wrong with $1" >&2
@@ -36,7 +36,7 @@ func TestLinksAtOnce(t *testing.T) {
 	expect.OK(t, os.WriteFile("linker", []byte(recorder), 0o777))
 	// A linker is what has the name of one.
 	cat := expect.Value(exec.LookPath("cat"))(t)
-	expect.OK(t, os.WriteFile("ldcat", expect.Value(os.ReadFile(cat))(t), 0o777))
+	expect.OK(t, os.WriteFile("ld.cat", expect.Value(os.ReadFile(cat))(t), 0o777))
 	probes := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	const links = 4
 	var all sync.WaitGroup

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,24 +33,28 @@ var (
 		help: "trace child processes too, and the programs that they and a process become"}
 	traceCountOption = &option{name: "count", letter: "c",
 		help: "only count hits, by probe and function"}
+	traceByOption = &option{name: "by", value: "KEY[,KEY]",
+		help: "with -c, count by these: an argument, tid, pid, provider, module, function, name"}
 	traceHistOption = &option{name: "hist", value: "ARG",
 		help: "draw a histogram of an argument (arg0 is the first), by powers of two"}
 	traceLinearOption = &option{name: "lhist", value: "ARG,LOW,HIGH,WIDTH",
 		help: "draw a histogram of an argument, by ranges of one width"}
 	traceBetweenOption = &option{name: "between", value: "PROBE,PROBE",
 		help: "draw a histogram of the time from one probe to another of the same thread"}
-	traceOutputOption = &option{name: "output", letter: "o", value: "DIR", complete: completeDirectory,
-		help: "write a trace in CTF 1.8, for babeltrace2 and Trace Compass, to a new directory"}
-	tracePerfettoOption = &option{name: "perfetto", value: "FILE", complete: completeFile,
-		help: "write a trace in JSON, for ui.perfetto.dev"}
+	traceOutputOption = &option{name: "output", letter: "o", value: "PATH", complete: completeFile,
+		help: "write there, and not to standard output"}
+	traceFormatOption = &option{name: "format", value: "FORMAT",
+		help: "text, a line for each hit; json, a line of JSON; ctf, a new directory in CTF 1.8, for babeltrace2 and Trace Compass; perfetto, JSON for ui.perfetto.dev"}
 	traceFilterOption = &option{name: "filter", value: "FILTER",
-		help: "only events for which FILTER is true: comparisons of argN, tid, name and function with numbers and strings, with && || ! and parentheses"}
+		help: "only events for which FILTER is true: comparisons of arguments (argN or a name), tid, pid, provider, module, function and name with numbers and strings, ~ with a glob, with && || ! and parentheses"}
 	traceMostOption = &option{name: "events", letter: "n", value: "N",
 		help: "stop tracing after N events"}
 	traceForOption = &option{name: "for", value: "TIME",
 		help: "stop tracing after TIME: 10s, 2m"}
 	traceRequireOption = &option{name: "require", value: "PROBE",
 		help: "exit with 1 if no probe that matches has fired; may be repeated"}
+	traceNoneOption = &option{name: "allow-none",
+		help: "do not fail if no probe matches a PROBE, or a comparison of --filter is never true"}
 	traceTrapsOption = &option{name: "breakpoints",
 		help: "arm all sites by breakpoints, which stop the program at each hit"}
 )
@@ -71,12 +74,12 @@ was started gets it.`,
 			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
-			traceCountOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, tracePerfettoOption,
+			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
 		}},
-		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption}},
+		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
 	after: "Colour is used on a terminal unless NO_COLOR is set.",
-	exit:  "the program's, also if a signal ends it; 0 for a process that was attached to; 1 it could not be traced, or a required probe has not fired, 2 the command line is wrong.",
+	exit:  "the program's, also if a signal ends it; 0 for a process that was attached to; 1 it could not be traced, a probe was not there, or a required one has not fired, 2 the command line is wrong.",
 	new:   func() invocation { return &traceFlags{} },
 
 	wrapped: "the program",
@@ -84,14 +87,14 @@ was started gets it.`,
 
 // traceFlags are the flags of trace.
 type traceFlags struct {
-	set                                     *flagSet
-	pids, types                             []string
-	follow, count, traps                    bool
-	hist, linear, between, output, perfetto string
-	filter, limit                           string
-	most                                    int
-	required                                []string
-	requiredPatterns                        []listing.Pattern
+	set                                   *flagSet
+	pids, types                           []string
+	follow, count, traps, allowNone       bool
+	hist, linear, between, output, format string
+	filter, limit, by                     string
+	most                                  int
+	required                              []string
+	requiredPatterns                      []listing.Pattern
 }
 
 func (f *traceFlags) bindFlags(s *flagSet) {
@@ -101,15 +104,17 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("types", &f.types)
 	s.bind("follow", &f.follow)
 	s.bind("count", &f.count)
+	s.bind("by", &f.by)
 	s.bind("hist", &f.hist)
 	s.bind("lhist", &f.linear)
 	s.bind("between", &f.between)
 	s.bind("output", &f.output)
-	s.bind("perfetto", &f.perfetto)
+	s.bind("format", &f.format)
 	s.bind("filter", &f.filter)
 	s.bind("events", &f.most)
 	s.bind("for", &f.limit)
 	s.bind("require", &f.required)
+	s.bind("allow-none", &f.allowNone)
 	s.bind("breakpoints", &f.traps)
 }
 
@@ -125,15 +130,21 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 			return false, &statusError{status: p.End(status)}
 		}
 	}
+	file := &events.File{Path: f.output}
 	out := bufio.NewWriterSize(p.Stdout, 64<<10)
 	w := io.Writer(out)
-	if isTerminal(p.Stdout) {
+	switch {
+	case f.output != "":
+		out = bufio.NewWriterSize(file, 64<<10)
+		w = out
+	case isTerminal(p.Stdout):
 		w = p.Stdout
 	}
-	if !o.Count {
-		if o.Sink, err = f.sink(p, w); err != nil {
-			return false, err
-		}
+	if o.Sink, err = f.sink(p, w); err != nil {
+		return false, err
+	}
+	if o.Count {
+		o.Sink = nil
 	}
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
@@ -141,45 +152,27 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	o.Signalled = p.traceRequests(len(o.Program) > 0, keeper)
 	statistics, err := trace.Run(*o)
 	if err != nil && statistics == nil {
+		for _, line := range o.Census.Unmatched() {
+			message.Line(p.Stderr, "sdtconvert: %s", line)
+		}
 		return false, err
 	}
-	if f.count {
+	if f.count && f.by == "" {
 		printCounts(out, o.Sink, statistics)
 	}
-	err = errors.Join(err, out.Flush())
+	err = errors.Join(err, out.Flush(), file.Close())
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil // the reader has closed the pipe, such as head
 	}
 	printStatistics(p.Stderr, statistics)
-	return f.end(p, statistics, err)
-}
-
-// end returns the status of the program, or why the run has failed.
-func (f *traceFlags) end(p *program, s *trace.Statistics, err error) (failed bool, _ error) {
-	for i, pattern := range f.requiredPatterns {
-		fired := slices.ContainsFunc(s.Sites, func(s trace.SiteStatistics) bool {
-			return s.Hits+s.Dropped > 0 && pattern.Match(s.Provider, s.Module, s.Function, s.Name)
-		})
-		if !fired {
-			message.Error(p.Stderr, fmt.Errorf("the probe %s has not fired", f.required[i]))
-			failed = true
-		}
-	}
-	status := process.Status{Code: s.ExitCode}
-	if s.Signal != 0 {
-		status.Signal = syscall.Signal(s.Signal)
-	}
-	if err != nil || status == (process.Status{}) {
-		return failed, err
-	}
-	return false, &statusError{status: p.End(status)}
+	return f.end(p, o, statistics, err)
 }
 
 // options checks a command line that was parsed.
 func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	names := conversionFlags{}
 	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
-	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most)}
+	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most), Census: &probe.Census{}}
 	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
 	var err error
 	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
@@ -206,12 +199,18 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("neither a program nor -p PID is given")
 	case len(o.PIDs) > 0 && len(o.Program) > 0:
 		return nil, usagef("-p and a program exclude each other")
-	case len(f.outputs()) > 1:
-		return nil, usagef("-c, --hist, --lhist, --between, -o and --perfetto exclude each other")
-	case f.most < 0:
-		return nil, usagef("-n %d is less than 0", f.most)
+	case len(f.summaries()) > 1:
+		return nil, usagef("-c, --hist, --lhist and --between exclude each other")
+	case f.set.Changed("by") && (!f.count || f.by == ""):
+		return nil, usagef("--by KEY[,KEY] needs -c")
+	case f.set.Changed("output") && f.output == "":
+		return nil, usagef("-o is empty")
+	case f.set.Changed("events") && f.most <= 0:
+		return nil, usagef("-n %d is less than 1", f.most)
+	case f.set.Changed("filter") && strings.TrimSpace(f.filter) == "":
+		return nil, usagef("--filter is empty")
 	}
-	o.Count = f.count && f.filter == "" && f.most == 0
+	o.Count = f.count && f.filter == "" && f.most == 0 && f.by == ""
 	if f.limit != "" {
 		if o.For, err = time.ParseDuration(f.limit); err != nil || o.For <= 0 {
 			return nil, usagef("--for %s is not a time: want 10s or 2m", f.limit)
@@ -252,17 +251,25 @@ func readDeclarations(paths []string) (probe.Declarations, error) {
 	return all, nil
 }
 
-// parseProbes reads the patterns of probes.
+// parseProbes reads the patterns of probes. Without any, the probes that --between names are traced.
 func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
+	if len(probes) == 0 && f.between != "" {
+		probes = strings.Split(f.between, ",")
+	}
 	for _, text := range probes {
 		pattern, err := listing.ParsePattern(text)
 		if err != nil {
 			return err
 		}
 		o.Listing.Filter.Alternatives = append(o.Listing.Filter.Alternatives, pattern)
+		o.Census.Texts = append(o.Census.Texts, text)
 	}
+	o.Census.Patterns = o.Listing.Filter.Alternatives
 	for _, text := range f.required {
 		pattern, err := listing.ParsePattern(text)
+		if err == nil && strings.Trim(text, ": ") == "" {
+			err = fmt.Errorf("--require %q names no probe", text)
+		}
 		if err != nil {
 			return err
 		}
@@ -271,10 +278,13 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 	return nil
 }
 
-// outputs are the flags that ask for something else than lines, by the names of their formats.
-func (f *traceFlags) outputs() map[string]string {
-	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between, "output": f.output, "perfetto": f.perfetto}
-	if f.count {
+// summaries are the values of the flags that ask for a summary, by name.
+func (f *traceFlags) summaries() map[string]string {
+	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between}
+	switch {
+	case f.by != "":
+		all["by"] = f.by
+	case f.count:
 		all["count"] = "true"
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
@@ -283,19 +293,45 @@ func (f *traceFlags) outputs() map[string]string {
 
 // sink returns what takes the events.
 func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
-	outputs := f.outputs()
-	for _, format := range events.Formats {
-		value, ok := outputs[format.Name]
+	format := events.Formats[0]
+	if f.format != "" {
+		names := make([]string, len(events.Formats))
+		at := slices.IndexFunc(events.Formats, func(format events.Format) bool { return format.Name == f.format })
+		for i := range names {
+			names[i] = events.Formats[i].Name
+		}
+		if at < 0 {
+			return nil, usagef("unknown format %q: want %s", f.format, strings.Join(names, ", "))
+		}
+		format = events.Formats[at]
+	}
+	summaries := f.summaries()
+	switch {
+	case len(summaries) > 0 && format.Name != "text":
+		return nil, usagef("--format %s has no summaries: leave -c, --hist, --lhist and --between out", format.Name)
+	case format.IsDirectory && f.output == "":
+		return nil, usagef("--format %s needs a directory: -o DIR", format.Name)
+	case f.output != "":
+		if err := events.CheckPath(f.output, format.IsDirectory); err != nil {
+			return nil, err
+		}
+	}
+	for _, summary := range events.Summaries {
+		value, ok := summaries[summary.Name]
 		if !ok {
 			continue
 		}
-		sink, err := format.New(value, w)
+		sink, err := summary.New(value, w)
 		if errors.Is(err, events.ErrFormat) {
 			err = usageError{err}
 		}
 		return sink, err
 	}
-	return &events.TextSink{W: w, Colour: isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}, nil
+	sink := format.New(f.output, w)
+	if text, ok := sink.(*events.TextSink); ok {
+		text.Colour = f.output == "" && isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
+	}
+	return sink, nil
 }
 
 // descriptor returns the file of a stream, or of one of the process's own.
@@ -371,102 +407,4 @@ func (p *program) keepTracer() (status process.Status, ok bool) {
 	}
 	tracer.Wait()
 	return process.StatusOf(tracer.ProcessState), true
-}
-
-// probeCount is the hits of a probe in a function.
-type probeCount struct {
-	name          string
-	hits, dropped uint64
-	breakpoints   int
-}
-
-// probeCounts adds up sites, by probe and function: those with most hits come first.
-func probeCounts(s *trace.Statistics) (counts []*probeCount) {
-	byName := map[string]*probeCount{}
-	for _, site := range s.Sites {
-		c := byName[site.Text]
-		if c == nil {
-			c = &probeCount{name: site.Text}
-			byName[site.Text] = c
-			counts = append(counts, c)
-		}
-		c.hits, c.dropped = c.hits+site.Hits, c.dropped+site.Dropped
-		if site.Breakpoint {
-			c.breakpoints++
-		}
-	}
-	slices.SortFunc(counts, func(a, b *probeCount) int {
-		return cmp.Or(cmp.Compare(b.hits+b.dropped, a.hits+a.dropped), strings.Compare(a.name, b.name))
-	})
-	return counts
-}
-
-// printCounts prints how often each probe has fired.
-func printCounts(w io.Writer, sink events.Sink, s *trace.Statistics) {
-	filtered, isFiltered := sink.(*events.CountSink)
-	for _, c := range probeCounts(s) {
-		hits := c.hits
-		if isFiltered {
-			hits = filtered.Counts[c.name]
-		}
-		message.Line(w, "%12d %s", hits, c.name)
-	}
-}
-
-// printStatistics prints what the run has done.
-func printStatistics(w io.Writer, s *trace.Statistics) {
-	var hits, dropped uint64
-	silent, breakpoints := 0, 0
-	counts := probeCounts(s)
-	for _, c := range counts {
-		hits, dropped, breakpoints = hits+c.hits, dropped+c.dropped, breakpoints+c.breakpoints
-		if c.hits+c.dropped == 0 {
-			silent++
-		}
-	}
-	message.Line(w, "sdtconvert: %d hits, %d dropped; %s, %d never fired; threads stood still %s, at most %s at once",
-		hits+dropped, dropped, message.Plural(len(counts), "probe"), silent, milliseconds(s.Paused), milliseconds(s.Longest))
-	printProbes(w, counts, func(c *probeCount) string {
-		if c.dropped == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
-	})
-	if breakpoints > 0 {
-		message.Line(w, "sdtconvert: %s armed by breakpoints, at which the program stops:", message.Plural(breakpoints, "site"))
-		printProbes(w, counts, func(c *probeCount) string {
-			if c.breakpoints == 0 {
-				return ""
-			}
-			return "  " + c.name
-		})
-	}
-	if s.Abandoned+s.Damaged > 0 {
-		message.Line(w, "sdtconvert: %d events were begun and not finished, %d made no sense", s.Abandoned, s.Damaged)
-	}
-}
-
-// mostProbes is how many probes the statistics name of each kind.
-const mostProbes = 20
-
-// printProbes prints a line for each probe that has one, up to a number.
-func printProbes(w io.Writer, counts []*probeCount, line func(c *probeCount) string) {
-	printed, more := 0, 0
-	for _, c := range counts {
-		switch text := line(c); {
-		case text == "":
-		case printed == mostProbes:
-			more++
-		default:
-			printed++
-			message.Line(w, "sdtconvert: %s", text)
-		}
-	}
-	if more > 0 {
-		message.Line(w, "sdtconvert: and %s", message.Plural(more, "other probe"))
-	}
-}
-
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }

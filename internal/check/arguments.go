@@ -118,7 +118,7 @@ func (c *fileChecker) operands() {
 // mayBeCall reports whether operands are where the arguments of a call are: then the note may leave out some.
 func (c *fileChecker) mayBeCall(text string) bool {
 	var types []notes.ArgType
-	for _, operand := range notes.SplitOperands(text) {
+	for _, operand := range arch.SplitOperands(text) {
 		number, _, _ := strings.Cut(operand, "@")
 		size, err := strconv.Atoi(number)
 		if err != nil {
@@ -127,7 +127,7 @@ func (c *fileChecker) mayBeCall(text string) bool {
 		types = append(types, notes.ArgType{Size: max(size, -size), Signed: size < 0})
 	}
 	return slices.ContainsFunc([]arch.Form{arch.Call, arch.Tail, arch.CondTail}, func(form arch.Form) bool {
-		return notes.Operands(c.Machine, form, c.Object.ABI().Data, types) == strings.Join(notes.SplitOperands(text), " ")
+		return notes.Operands(c.Machine, form, c.Object.ABI().Data, types) == strings.Join(arch.SplitOperands(text), " ")
 	})
 }
 

@@ -47,6 +47,7 @@ type scope struct {
 	guards      map[string][]semaphore // that is-enabled tests load, and that no conversion has named
 	guardReads  []semaphore            // that code reads; the finding is at the first read
 	inSections  map[semaphoreID]bool   // semaphores in a section of semaphores
+	inImage     map[semaphoreID]bool   // those that an image has a symbol of
 	recordNames map[string]bool        // semaphores of recordedCalls, nil before they are asked for
 
 	recordProviders, noteProviders map[string]bool // providers whose sites have records, or notes alone
@@ -85,6 +86,7 @@ func (l *link) scopeOf(file int) *scope {
 			usedIDs: map[string]bool{}, recorded: map[string]bool{}, recordedCalls: map[string]bool{}, liveCalls: map[string]bool{},
 			counts: map[string][]countedCall{}, notes: map[string][]semaphore{}, guards: map[string][]semaphore{},
 			inSections:      map[semaphoreID]bool{},
+			inImage:         map[semaphoreID]bool{},
 			recordProviders: map[string]bool{}, noteProviders: map[string]bool{},
 		}
 	}

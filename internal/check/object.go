@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -89,6 +90,7 @@ func (c *fileChecker) dofEdits() {
 		return
 	}
 	c.dofFunctions()
+	c.headerCalls()
 	for s := range c.sitesFrom(sites.FromEdit) {
 		if c.stubSite(s.Edit.Stub.ID, s.Address); c.err != nil {
 			return
@@ -102,6 +104,34 @@ func (c *fileChecker) dofEdits() {
 		at := image.Addr{Section: mark.Relocs.Target, Offset: mark.Reloc.Offset}
 		c.add(UnknownSite, at, mark.Stub.ID, "was disabled by dtrace -G, and no longer has a form of that")
 	}
+}
+
+// headerCalls finds the references of code to stubs that headers of provider files declare for FreeBSD and illumos. In an object that was given to
+// dtrace -G there are none left.
+func (c *fileChecker) headerCalls() {
+	names := c.set.opts.Names
+	stub := func(symbol uint32) (name, id string) {
+		s := c.symbols().At(int(symbol))
+		for _, prefix := range []string{"__dtrace_", "__dtraceenabled_"} {
+			if id, ok := strings.CutPrefix(s.Name, prefix); ok && s.Section == 0 && strings.Contains(id, "___") && !names.IsStub(s.Name) && !strings.HasPrefix(s.Name, patch.GuardPrefix) {
+				return s.Name, id
+			}
+		}
+		return "", ""
+	}
+	if !c.namesContain([]byte("__dtrace_"), []byte("__dtraceenabled_")) {
+		return
+	}
+	none := c.Machine.Traits().None
+	c.fail(c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if r.Type == none || int(r.Sym) >= c.symbols().Len() {
+			return nil
+		}
+		if name, id := stub(r.Sym); name != "" {
+			c.add(LiveCall, image.Addr{Section: target, Offset: r.Offset}, id, "refers to %s; give the object to provider -G (dtrace -G) before it is linked", name)
+		}
+		return nil
+	}))
 }
 
 // dofFunctions notes the functions that the DOF of an object refers to.

@@ -359,3 +359,21 @@ func TestTimeOfManySymbols(t *testing.T) {
 		t.Errorf("%v\n%s", cmp.Or(limit.Err(), err), out)
 	}
 }
+
+// Calls of stubs that headers of provider files for FreeBSD and illumos declare, in an object that dtrace -G has not seen.
+func TestCallsOfHeaders(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("perl.c", `
+#ifdef __cplusplus
+#define C extern "C"
+#else
+#define C extern
+#endif
+C void __dtrace_perl___sub__entry(const char *, int);
+C void perl(const char *p);
+C void perl(const char *p) { __dtrace_perl___sub__entry(p, 1); __asm__ volatile(""); }
+`)
+		b.compile("perl.o", "perl.c")
+		b.message(b.finds([]string{"live-call perl.o perl perl___sub__entry"}, "perl.o"), "refers to __dtrace_perl___sub__entry; give the object to provider -G")
+	})
+}

@@ -3,6 +3,7 @@ package check
 import (
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/notes"
 )
@@ -20,7 +21,7 @@ func (c *fileChecker) unreadArguments(siteNotes []notes.Note) {
 		if n.Site.Undefined {
 			continue
 		}
-		for _, operand := range notes.SplitOperands(n.Args) {
+		for _, operand := range arch.SplitOperands(n.Args) {
 			tracer, key := c.unreadBy(operand), argument{n.Site.Addr, n.ID(), operand}
 			if tracer == "" || reported[key] {
 				continue
@@ -33,7 +34,10 @@ func (c *fileChecker) unreadArguments(siteNotes []notes.Note) {
 
 // unreadBy returns a tracer that does not read an operand with its size, "" if all do.
 func (c *fileChecker) unreadBy(operand string) (tracer string) {
-	size, place, _ := strings.Cut(operand, "@")
+	size, place, hasSize := strings.Cut(operand, "@")
+	if !hasSize { // a word
+		size, place = "8", operand
+	}
 	switch strings.TrimPrefix(size, "-") {
 	case "1", "2", "4", "8":
 	default: // of a structure, a number of 16 bytes or, with an f, a floating-point number

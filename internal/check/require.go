@@ -90,7 +90,7 @@ func (k *knownNames) missing(r *Requirement) string {
 }
 
 // suggest returns what to add to the message about a required probe: the probe that was
-// probably meant. Names in listings have a dash for each __ of the source.
+// probably meant.
 func (k *knownNames) suggest(required string) string {
 	if k.budget -= len(k.all); k.budget < 0 {
 		return ""
@@ -106,11 +106,7 @@ func (k *knownNames) suggest(required string) string {
 		}
 		candidates = append(candidates, strings.Join(parts, ":"))
 	}
-	dashed := strings.ReplaceAll(required, "__", "-")
-	if slices.Contains(candidates, dashed) {
-		return "; did you mean " + dashed + "?"
-	}
-	if near := message.Nearest(required, candidates); near != "" {
+	if near := message.Nearest(strings.ReplaceAll(required, "__", "-"), candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

@@ -2,6 +2,7 @@ package check
 
 import (
 	"debug/elf"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -144,8 +145,14 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 
 // guardReads notes the semaphores that the code of an object refers to, by their symbols. What only
 // defines one is not a guard: objects of provider files do.
+//
+// Linkers keep a semaphore of sdt.h in an image only if code refers to it.
 func (c *fileChecker) guardReads() {
-	if !c.relocatable() || !c.namesContain([]byte(patch.GuardPrefix), []byte(notes.SemaphoreSuffix)) {
+	if !c.relocatable() {
+		c.imageSemaphores()
+		return
+	}
+	if !c.namesContain([]byte(patch.GuardPrefix), []byte(notes.SemaphoreSuffix)) {
 		return
 	}
 	syms, symbols := c.symbols(), map[uint32]*semaphore{}
@@ -172,6 +179,28 @@ func (c *fileChecker) guardReads() {
 	}))
 	for _, sym := range slices.Sorted(maps.Keys(first)) {
 		c.readAt(symbols[sym], first[sym])
+	}
+}
+
+// imageSemaphores notes the semaphores that an image has under the names of probes whose providers have records in it. Those of a provider file are
+// there for all its probes.
+func (c *fileChecker) imageSemaphores() {
+	if !c.namesContain([]byte(notes.SemaphoreSuffix)) {
+		return
+	}
+	syms := c.symbols()
+	for i := 1; i < syms.Len(); i++ {
+		if !strings.HasSuffix(syms.Name(i), notes.SemaphoreSuffix) {
+			continue
+		}
+		s := syms.At(i)
+		if s.Section <= 0 || s.Section >= len(c.Sections) || !notes.HoldsSemaphores(&c.Sections[s.Section]) {
+			continue
+		}
+		if sem := (&semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}); !c.scope.inSections[sem.id] {
+			c.scope.inSections[sem.id], c.scope.inImage[sem.id] = true, true
+			c.readAt(sem, image.Addr{Offset: s.Value})
+		}
 	}
 }
 
@@ -208,7 +237,7 @@ func (l *link) deadGuards(s *scope) {
 	}
 	for i := range s.guardReads {
 		r := &s.guardReads[i]
-		if reported[r.id] || s.brokenNotes || hasNote[r.id] || !s.isGuard(r) || s.ofProviderFile(r.name) {
+		if reported[r.id] || s.brokenNotes || hasNote[r.id] || !s.isGuard(r) || s.ofProviderFile(r.name) || s.inImage[r.id] && (len(s.notes) == 0 || !s.hasRecordedProvider(r.name)) {
 			continue
 		}
 		reported[r.id] = true
@@ -289,20 +318,38 @@ func (s *scope) isGuard(read *semaphore) bool {
 // records. The header of a provider file has a test of each of its probes, so that none is
 // misspelt, and sources may test what they do not fire.
 func (s *scope) ofProviderFile(semaphore string) bool {
-	file := false
-	for i, end := 0, 0; i < mostParts; i++ {
-		next := strings.IndexByte(semaphore[end:], '_')
-		if next < 0 {
-			break
-		}
-		provider := semaphore[:end+next]
-		if s.recordProviders[provider] {
-			return false
-		}
-		file = file || s.noteProviders[provider]
-		end += next + 1
+	if s.hasRecordedProvider(semaphore) {
+		return false
 	}
-	return file
+	for provider := range providersOf(semaphore) {
+		if s.noteProviders[provider] {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRecordedProvider reports whether a semaphore may be of a provider whose sites have records.
+func (s *scope) hasRecordedProvider(semaphore string) bool {
+	for provider := range providersOf(semaphore) {
+		if s.recordProviders[provider] {
+			return true
+		}
+	}
+	return false
+}
+
+// providersOf yields the providers that the name of a semaphore may begin with.
+func providersOf(semaphore string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, end := 0, 0; i < mostParts; i++ {
+			next := strings.IndexByte(semaphore[end:], '_')
+			if next < 0 || !yield(semaphore[:end+next]) {
+				return
+			}
+			end += next + 1
+		}
+	}
 }
 
 // mostParts is in how many places the name of a semaphore is taken apart, so that one of

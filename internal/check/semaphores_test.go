@@ -152,6 +152,20 @@ func TestDeadGuard(t *testing.T) {
 	})
 }
 
+// A guard with a misspelt name, in a linked program: its semaphore is there, and no note names it.
+func TestMisspeltGuard(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compiled()
+		b.convert("--stapsdt", "fire.o", "define.o")
+		b.compile("guard.o", "guard.c")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--redefine-sym=__dtrace_semaphore_app___hit=app_hit_semaphore", "guard.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "guard.o")
+			b.message(b.finds([]string{"dead-guard prog  app_hit"}, "--allow=early-semaphore", "prog"), "a guard reads app_hit_semaphore, which no note names")
+		})
+	})
+}
+
 // alone checks guard.o by itself: its probe has no site.
 func (b *build) alone(probe, message string) {
 	b.Helper()

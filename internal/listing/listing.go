@@ -121,9 +121,10 @@ func (f *Filter) Match(p *Probe) bool {
 	return len(f.Alternatives) == 0
 }
 
-// Match reports whether a pattern matches the name of a probe.
+// Match reports whether a pattern matches the name of a probe. In the last part __ matches -, as sources and other tracers write it.
 func (t Pattern) Match(provider, module, function, name string) bool {
-	return glob(t.Provider, provider) && glob(t.Module, module) && glob(t.Function, function) && glob(t.Name, name)
+	return glob(t.Provider, provider) && glob(t.Module, module) && glob(t.Function, function) &&
+		(glob(t.Name, name) || strings.Contains(t.Name, "__") && glob(strings.ReplaceAll(t.Name, "__", "-"), name))
 }
 
 // glob matches a part that was compiled. To path.Match a slash is special, which
@@ -171,7 +172,7 @@ func (t *Pattern) Compile() error {
 
 // LiteralName returns the name of the probes that match a pattern, "" if they may have several.
 func (t Pattern) LiteralName() string {
-	if strings.ContainsAny(t.Name, "*?[\\\x00") {
+	if strings.ContainsAny(t.Name, "*?[\\\x00") || strings.Contains(t.Name, "__") {
 		return ""
 	}
 	return t.Name

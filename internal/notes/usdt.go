@@ -22,9 +22,9 @@ import (
 	"debug/elf"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
 )
@@ -119,28 +119,11 @@ var usdtOperand = sync.OnceValue(func() *regexp.Regexp {
 		`)$`)
 })
 
-// operandStart begins one in a string of operands, in which Arm's have spaces.
-var operandStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^| )-?[0-9]+f?@`) })
-
 // CountOperands counts operands. bad is the first that DTrace does not read, or "".
 func CountOperands(operands string) (n int, bad string) {
-	split := SplitOperands(operands)
+	split := arch.SplitOperands(operands)
 	if i := slices.IndexFunc(split, func(one string) bool { return !usdtOperand().MatchString(one) }); i >= 0 {
 		bad = split[i]
 	}
 	return len(split), bad
-}
-
-// SplitOperands returns the operands of a string, each with its size.
-func SplitOperands(operands string) []string {
-	starts := operandStart().FindAllStringIndex(operands, -1)
-	split := make([]string, len(starts))
-	for i, at := range starts {
-		end := len(operands)
-		if i+1 < len(starts) {
-			end = starts[i+1][0]
-		}
-		split[i] = strings.TrimSpace(operands[at[0]:end])
-	}
-	return split
 }

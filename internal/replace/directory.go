@@ -58,6 +58,12 @@ func MakeDirectory(path string, mode fs.FileMode) (*Directory, error) {
 	return parent.makeDirectory(base, mode)
 }
 
+// OpenParent opens the directory that the file of a path is in. Close it.
+func OpenParent(path string) (*Directory, error) {
+	d, _, err := openParent(strings.TrimRight(path, string(filepath.Separator)))
+	return d, err
+}
+
 // openParent opens the directory of a path.
 func openParent(path string) (d *Directory, base string, err error) {
 	parent, base := filepath.Split(path)

@@ -60,7 +60,7 @@ func Run(o Options) (*Statistics, error) {
 		return nil, err
 	}
 	t.session = &arm.Session{
-		Listing: o.Listing, Declarations: o.Declarations, Filter: o.Filter, Count: o.Count, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
+		Listing: o.Listing, Declarations: o.Declarations, Census: o.Census, Filter: o.Filter, Count: o.Count, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
 	}
 	collector := &events.Collector{
 		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Clock: events.NewClock(),
@@ -116,6 +116,9 @@ func (t *tracer) start() error {
 	}
 	if len(t.session.Sites()) == 0 {
 		return errors.New("no probe of the process matches: sdtconvert list --pid PID shows which it has")
+	}
+	if never := t.Filter.Never(t.session.Sites()); never != nil { // unless a library comes
+		t.Warn(never)
 	}
 	if !t.Follow && !slices.ContainsFunc(slices.Collect(maps.Values(t.processes)), func(p *tracee) bool { return p.IsArmed() }) {
 		return errors.New("no site could be armed, so there is nothing to see")

@@ -32,6 +32,7 @@ func (t *tracer) forked(p *tracee, tid, event int) {
 	}
 	switch {
 	case pid != p.ID && shares && !t.Follow && !p.HasBreakpoints():
+		t.result.Untraced++
 		ptrace.Detach(tid, 0) // so that a setuid program which it becomes keeps its privileges
 	case pid == p.ID, shares:
 		p.Add(tid, p.Stopping)
@@ -45,6 +46,7 @@ func (t *tracer) forked(p *tracee, tid, event int) {
 			ptrace.Detach(tid, 0)
 		}
 	default:
+		t.result.Untraced++
 		t.undoIn(p, pid)
 		ptrace.Detach(tid, 0)
 	}
@@ -96,6 +98,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 		t.release(p)
 	}
 	if !t.Follow {
+		t.result.Untraced++
 		ptrace.Detach(pid, 0)
 		return
 	}

@@ -26,6 +26,7 @@ import (
 type Options struct {
 	Listing      listing.Options    // which probes
 	Declarations probe.Declarations // of provider files
+	Census       *probe.Census      // of all probes that the processes have
 	PIDs         []int
 	Program      []string  // to run, with its arguments
 	Files        []uintptr // its standard streams
@@ -56,6 +57,8 @@ type Statistics struct {
 	Paused  time.Duration // together
 	// Abandoned counts events that a thread has begun and not finished, and Damaged rings that the program has written to.
 	Abandoned, Damaged uint64
+	// Untraced counts children, and programs that a process has become, which were not traced without Follow.
+	Untraced int
 	// ExitCode and Signal say how the program has ended, if it was run.
 	ExitCode, Signal int
 }

@@ -99,11 +99,12 @@ func (m *Mode) address(sum uint64) uint64 {
 func (m *Mode) branch(opcode ...byte) []byte { return append(opcode, m.Field[:]...) }
 
 // Unread returns a function that returns gdb for an operand which gdb does not read, and "" for others. gdb reads
-// constants, registers that match a pattern, and memory that general registers of a size (r or e) lead to: no name
+// constants, also with operators, registers that match a pattern, and memory that general registers of a size (r or e) lead to: no name
 // of a symbol, and no segment.
 func Unread(registers, size string) func(place string) (tracer string) {
 	base := `%` + size + `\w+`
-	return arch.UnreadUnless("gdb", `\$-?\d+|%(?:`+registers+`)|(?:-?\d+(?:[+-]\d+[+-]\d+)?)?\((?:`+base+`)?(?:,`+base+`(?:,[1248])?)?\)`)
+	number := `[~(-]*\$-?\d+\)*`
+	return arch.UnreadUnless("gdb", number+`(?:[-+*/|&^]`+number+`)*|%(?:`+registers+`)|(?:-?\d+(?:[+-]\d+[+-]\d+)?)?\((?:`+base+`)?(?:,`+base+`(?:,[1248])?)?\)`)
 }
 
 // Breakpoint is int1 (icebp), which a tracer puts over a site. Debuggers and uprobes have int3: a uprobe that comes later replaces this one, so

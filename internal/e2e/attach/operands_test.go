@@ -24,6 +24,8 @@ var compilerOperands = map[*toolchains.Machine][]string{
 		"2 %ax %bx %cx %dx %si %di %bp %r8w %r9w %r10w %r11w %r12w %r13w %r14w %r15w",
 		"1 %al %bl %cl %dl %sil %dil %bpl %r8b %r9b %r10b %r11b %r12b %r13b %r14b %r15b",
 		"-1 %rax %rbx %rcx %rdx %rsi %rdi %rbp %r8 %r9 %r10 %r11 %r12 %r13 %r14 %r15", // provider -h's
+		"8 $3+($10-$8)-$1 $8|$4 ~$1 $6/$2 $6*$2 $7&$2 -4+12-16(%rsp) 8+8(%rsp)",       // sources in assembly
+		"1 %ah %bh %ch %dh",
 	},
 	toolchains.I386: {
 		"-4 %eax %ebx %ecx %edx %esi %edi %ebp 8(%esp) $-5 main", "2 %ax %bx %cx %dx %si %di %bp", "1 %al %bl %cl %dl %esi %edi",

@@ -2,12 +2,15 @@ package trace
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -31,7 +34,56 @@ func TestOrders(t *testing.T) {
 	expect.Contains(t, got.messages, "sdtconvert: 2 hits, 0 dropped; 1 probe, 0 never fired; threads stood still ")
 	got = trace(t, "-n", "1", "--filter", `arg1 != "tea"`, "--", program, "tea", "milk", "soap")
 	expect.Equal(t, []string{`shop:orders:main:placed(2, "milk")`}, got.lines)
-	expect.Equal(t, 0, len(trace(t, "shop:::other", "--", program, "tea").lines))
+}
+
+// What can never be seen is explained, and fails.
+func TestNothingMatches(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"shop:::plaaced"}, "no probe matches shop:::plaaced: did you mean shop:::placed?\n"},
+		{[]string{"shoq:::placed", "shop:::"}, "no probe matches shoq:::placed: did you mean shop:::placed?\n"},
+		{[]string{"--filter", `name == "pl*"`}, `; name ~ "pl*" compares with a glob`},
+		{[]string{"--filter", "nothing > 1"}, "no probe that is traced has the argument nothing"},
+	} {
+		got := trace(t, append(c.flags, "--", program, "tea")...)
+		exitedWith(t, got.err, 1)
+		expect.Contains(t, got.messages, c.want)
+		expect.OK(t, trace(t, append(c.flags, "--allow-none", "--", program, "tea")...).err)
+	}
+	got := trace(t, "--", "sh", "-c", `"$0" tea; exit 3`, program)
+	exitedWith(t, got.err, 3)
+	expect.Contains(t, got.messages, "children and other programs that were not traced: 1; -f follows them\n")
+	unconverted := filepath.Join(t.TempDir(), "unconverted")
+	tools.Must(t, "gcc", "-I"+include, "-o", unconverted, "testdata/orders.c")
+	expect.Contains(t, trace(t, "--", unconverted).messages, "unconverted: has tracepoints that are not converted: link with ")
+	declared := write(t, "other.d", "provider other { probe placed(int); };")
+	expect.Contains(t, trace(t, "-s", declared, "--", program).messages, "-s declares the provider other, of which the program has no probe\n")
+	expect.Equal(t, 1, len(trace(t, "shop:::pla__ced", "shop:::", "--allow-none", "--", program, "tea").lines))
+}
+
+// __ of a pattern is -, and names of arguments are those of filters and histograms.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "named.c", `#include <sdt.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 3; i++)
+		DTRACE_PROBE2(shop___order__paid, int, i, char *, argv[0]);
+	return 0;
+}
+`))
+	declared := write(t, "shop.d", "provider shop { probe order__paid(int count, char *who); };")
+	got := trace(t, "-s", declared, "--filter", `count == 1 && provider == "shop" && module == "named"`, "shop:::order__paid", "--", program)
+	expect.OK(t, got.err)
+	expect.Equal(t, []string{fmt.Sprintf("shop:named:main:order-paid(count=1, who=%q)", program)}, got.lines)
+	out, _, err := tools.Command{}.Apart(converter, "trace", "-s", declared, "--hist", "count", "--", program)
+	expect.OK(t, err)
+	expect.Contains(t, out, "order-paid count\n")
 }
 
 func TestRequire(t *testing.T) {
@@ -50,15 +102,41 @@ func TestCTF(t *testing.T) {
 	tools.Need(t, "babeltrace2")
 	program := orders(t)
 	directory := filepath.Join(t.TempDir(), "ctf")
-	tools.Must(t, converter, "trace", "-o", directory, "--", program, "tea", "milk \"and\" sugar")
+	tools.Must(t, converter, "trace", "--format", "ctf", "-o", directory, "--", program, "tea", "milk \"and\" sugar")
 	out := tools.Output(t, "babeltrace2", "--no-delta", directory)
-	want := regexp.MustCompile(`^\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 1, arg1 = "tea" \}
-\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ tid = \d+ \}, \{ arg0 = 2, arg1 = "milk \\"and\\" sugar" \}
+	want := regexp.MustCompile(`^\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ pid = \d+, tid = \d+ \}, \{ arg0 = 1, arg1 = "tea" \}
+\[\d\d:\d\d:\d\d\.\d{9}\] shop:orders:main:placed: \{ pid = \d+, tid = \d+ \}, \{ arg0 = 2, arg1 = "milk \\"and\\" sugar" \}
 $`)
 	if !want.MatchString(out) {
 		t.Errorf("got\n%s", out)
 	}
-	tools.Refuses(t, "file exists", converter, "trace", "-o", directory, "--", program)
+	tools.Refuses(t, "ctf: is there already: name a new directory, or remove it", converter, "trace", "--format", "ctf", "-o", directory, "--", program)
+}
+
+// A trace in CTF can be read before it has its end, as SIGKILL leaves it.
+func TestCTFWithoutEnd(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "babeltrace2")
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "many.c", `#include <sdt.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0;; i++) {
+		DTRACE_PROBE1(many___hit, int, i);
+		usleep(1000);
+	}
+}
+`))
+	directory := filepath.Join(t.TempDir(), "ctf")
+	cmd := exec.Command(converter, "trace", "--for", "100s", "--format", "ctf", "-o", directory, "--", program)
+	expect.OK(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Signal(syscall.SIGTERM)
+	expect.Soon(t, func() bool {
+		out, err := exec.Command("babeltrace2", directory).CombinedOutput()
+		return err == nil && strings.Count(string(out), "many:many:main:hit") > 100
+	})
 }
 
 // A trace in JSON is as the Trace Event Format has it.
@@ -66,25 +144,65 @@ func TestPerfetto(t *testing.T) {
 	t.Parallel()
 	program := orders(t)
 	path := filepath.Join(t.TempDir(), "trace.json")
-	tools.Must(t, converter, "trace", "--perfetto", path, "--", program, "tea", "\x01\"")
-	var document struct {
-		TraceEvents []struct {
-			Name, Cat, Ph string
-			TS            float64
-			PID, TID      int
-			Args          map[string]string
-		}
+	tools.Must(t, converter, "trace", "--format", "perfetto", "-o", path, "--", program, "tea", "\x01\"")
+	type event struct {
+		Name, Cat, Ph string
+		TS            float64
+		PID, TID      int
+		Args          map[string]any
 	}
+	var document []event
 	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
-	expect.Equal(t, 2, len(document.TraceEvents))
-	first, second := document.TraceEvents[0], document.TraceEvents[1]
+	expect.Equal(t, 3, len(document))
+	process, first, second := document[0], document[1], document[2]
+	expect.Equal(t, event{Name: "process_name", Ph: "M", PID: first.PID, Args: map[string]any{"name": "orders"}}, process)
 	expect.Equal(t, [3]string{"shop:placed", "shop", "i"}, [3]string{first.Name, first.Cat, first.Ph})
-	expect.Equal(t, map[string]string{"arg0": "2", "arg1": "\x01\""}, second.Args)
+	expect.Equal(t, map[string]any{"arg0": 2.0, "arg1": "\x01\"", "function": "main"}, second.Args)
 	if first.TID == 0 || first.TID != first.PID || second.TS < first.TS+10000 || second.TS > first.TS+1e6 { // usleep(10000)
 		t.Errorf("got %+v", document)
 	}
-	tools.Must(t, converter, "trace", "--perfetto", path, "--", program) // no event
+	tools.Must(t, converter, "trace", "--format", "perfetto", "-o", path, "--", program) // no event
 	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
+}
+
+// Each line of JSON is an event.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	out, _, err := tools.Command{}.Apart(converter, "trace", "--format", "json", "--", program, "tea", "\x01\"")
+	expect.OK(t, err)
+	var events []map[string]any
+	for line := range strings.Lines(out) {
+		var event map[string]any
+		expect.OK(t, json.Unmarshal([]byte(line), &event))
+		when, _ := event["time"].(string)
+		expect.Value(time.Parse(time.RFC3339Nano, when))(t)
+		expect.Equal(t, event["tid"], event["pid"])
+		for _, name := range []string{"time", "pid", "tid"} {
+			delete(event, name)
+		}
+		events = append(events, event)
+	}
+	expect.Equal(t, 2, len(events))
+	expect.Equal(t, map[string]any{
+		"provider": "shop", "module": "orders", "function": "main", "name": "placed", "args": map[string]any{"arg0": 2.0, "arg1": "\x01\""},
+	}, events[1])
+}
+
+// An output is neither made nor emptied before there is something to write, and no program is replaced.
+func TestOutputsAreKept(t *testing.T) {
+	t.Parallel()
+	program := orders(t)
+	path := write(t, "precious", "precious")
+	for _, format := range []string{"text", "json", "perfetto"} {
+		_, err := tools.Command{}.Try(converter, "trace", "--format", format, "-o", path, "--", "./none")
+		exitedWith(t, err, 1)
+		expect.Equal(t, "precious", string(disk.Read(t, path)), "%s", format)
+		tools.Refuses(t, "orders: is a program or an object", converter, "trace", "--format", format, "-o", program, "--", program)
+		tools.Refuses(t, "is a directory: name a file in it", converter, "trace", "--format", format, "-o", filepath.Dir(path), "--", program)
+	}
+	tools.Must(t, converter, "trace", "-c", "-o", path, "--", program, "tea")
+	expect.Equal(t, "           1 shop:orders:main:placed\n", string(disk.Read(t, path)))
 }
 
 func TestHistogramsOfPrograms(t *testing.T) {
@@ -94,6 +212,7 @@ func TestHistogramsOfPrograms(t *testing.T) {
 		flags []string
 		want  string
 	}{
+		{[]string{"-c", "--by", "name,arg0"}, `(?s)^ +1 placed, 1\n +1 placed, 2\n.* +1 placed, 9\n$`},
 		{[]string{"--hist", "arg0"}, `\[4, 8\) +4 \|@{50}\|`},
 		{[]string{"--lhist", "arg0,0,9,3"}, `\[3, 6\) +3 \|@{50}\|`},
 		{[]string{"--between", "placed,placed"}, `(?s)nanoseconds.*\[8M, 16M\) +[4-8] \|@{50}\|`},
@@ -158,7 +277,7 @@ func TestTypes(t *testing.T) {
 		expect.Equal(t, explained, trace(t, "--", program, "a", "b").lines[2:], "%s", compiler)
 		expect.Equal(t, 1, len(trace(t, "--filter", `arg0 == "GREEN"`, "--", program, "a", "b").lines), "%s", compiler)
 		directory := filepath.Join(t.TempDir(), "ctf")
-		tools.Must(t, converter, "trace", "-s", path, "-o", directory, "shop:::", "--", program)
+		tools.Must(t, converter, "trace", "-s", path, "--format", "ctf", "-o", directory, "shop:::", "--", program)
 		tools.Need(t, "babeltrace2")
 		expect.Contains(t, tools.Output(t, "babeltrace2", directory), `{ color = ( "RED" : container = 0 ), door = ( "OPEN" : container = 0 ), text = "`)
 	}
@@ -167,6 +286,23 @@ func TestTypes(t *testing.T) {
 		`shop:types:main:typed(color=5, door=1, text="a")`, `plain:types:main:stub(n=-4, what="a", 5)`,
 	}, trace(t, "-s", path, "--", program, "a").lines[2:])
 	tools.Refuses(t, "types.c: declares no provider", converter, "trace", "-s", "testdata/types.c", "--", program)
+}
+
+// Operands that sources in assembly write are read as gdb reads them, and a text ends where the argument behind it says.
+func TestOperandsOfAssembly(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/assembly.c", "-DSDT_NO_SEMAPHORES")
+	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); };")
+	want := []string{
+		"f:assembly:main:bare(0x29, 5)", "f:assembly:main:sum(0x29)", "f:assembly:main:index(0x29)", "f:assembly:main:plus(4)", "f:assembly:main:bits(12)",
+		"f:assembly:main:high(119, 1432778632)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
+	}
+	for _, flags := range [][]string{nil, {"--breakpoints"}} {
+		got := trace(t, append(append([]string{"-s", declared}, flags...), "--", program)...)
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, want, got.lines, "%s", flags)
+	}
 }
 
 // A pipe whose reader has gone ends the trace, and not the program.

@@ -178,7 +178,7 @@ func TestPreserved(t *testing.T) {
 				return
 			}
 			expect.Equal(t, 0, got.Status, "started with -c: %s", got.Stderr)
-			got = tools.Command{}.Result(t, converter, "trace", "--filter", `name == "none"`, "--", program)
+			got = tools.Command{}.Result(t, converter, "trace", "--allow-none", "--filter", `name == "none"`, "--", program)
 			expect.Equal(t, 0, got.Status, "started: %s", got.Stderr)
 			cmd := exec.Command(program)
 			out := expect.Value(cmd.StdoutPipe())(t)

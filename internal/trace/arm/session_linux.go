@@ -15,6 +15,7 @@ import (
 type Session struct {
 	Listing      listing.Options // which probes
 	Declarations probe.Declarations
+	Census       *probe.Census
 	Filter       *events.Filter // nil for all events
 	Count        bool           // hits are counted, and no event is made
 	Traps        bool           // all sites get breakpoints
@@ -63,7 +64,7 @@ func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site
 	if sites, ok := s.files[version]; ok {
 		return sites, nil
 	}
-	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations}
+	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations, Census: s.Census}
 	err := f.Find(m)
 	if version != (fileVersion{}) && err == nil {
 		if s.kept += 1 + len(f.Sites); s.kept > mostKept || s.files == nil {

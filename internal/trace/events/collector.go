@@ -200,7 +200,7 @@ func (c *Collector) deliver(events []Event) {
 			c.Full()
 		}
 	}
-	if f, ok := c.Sink.(interface{ Flush() error }); ok && len(events) > 0 && f.Flush() != nil && !c.ended.Load() {
+	if f, ok := c.Sink.(Flusher); ok && len(events) > 0 && f.Flush() != nil && !c.ended.Load() {
 		c.ended.Store(true)
 		c.Full()
 	}
@@ -289,6 +289,13 @@ func (c *Collector) Close() error {
 	ready := c.ready(^uint64(0))
 	c.mutex.Unlock()
 	c.deliver(ready)
+	if sink, ok := c.Sink.(Incomplete); ok {
+		for _, site := range c.Sites() {
+			if _, dropped := c.Totals(site.Number); dropped > 0 {
+				sink.Dropped(site, dropped)
+			}
+		}
+	}
 	return c.Sink.Close()
 }
 

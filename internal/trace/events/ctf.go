@@ -4,66 +4,108 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
+	"time"
 
-	"sdtconvert/internal/paths"
+	"sdtconvert/internal/replace"
 	"sdtconvert/internal/trace/probe"
 )
 
 // CTFSink writes a trace in the Common Trace Format, version 1.8: a directory with one stream, whose metadata describes
 // each site as a class of events.
+//
+// The metadata of a class is written before the first packet with an event of it, and packets are written whole, soon and one after
+// the other: what a full disk or SIGKILL leaves can be read.
 type CTFSink struct {
-	directory string
-	stream    *os.File
+	path      string
+	directory *replace.Directory // nil until the first event
+	stream    wholeFile
+	metadata  wholeFile
 	packet    []byte
 	first     uint64 // time of the first event of the packet
 	last      uint64
-	classes   map[uint32]*probe.Site
-	order     []uint32
-	wall      int64 // of time 0, nanoseconds since 1970
+	flushed   time.Time
+	classes   map[uint32]bool
 	err       error
+}
+
+// wholeFile is a file of pieces. It never ends within one.
+type wholeFile struct {
+	truncater
+	size int64
+}
+
+type truncater interface {
+	io.WriteCloser
+	Truncate(size int64) error
+}
+
+func (f *wholeFile) write(piece []byte) error {
+	n, err := f.Write(piece)
+	if err != nil && n > 0 {
+		err = errors.Join(err, f.Truncate(f.size))
+	}
+	if err == nil {
+		f.size += int64(n)
+	}
+	return err
 }
 
 // The header and the context of a packet, in bytes.
 const (
 	packetHeader = 4 + 4              // magic, stream
 	packetBytes  = packetHeader + 4*8 // begin, end, content size, packet size
-	packetMost   = 256 << 10
+	packetMost   = 16 << 10
 )
 
-// NewCTFSink makes the directory of a trace.
-func NewCTFSink(directory string) (*CTFSink, error) {
-	if err := os.Mkdir(directory, 0o777); err != nil {
-		return nil, err
+// mostDelay is how long a packet waits for more events.
+const mostDelay = 200 * time.Millisecond
+
+// NewCTFSink returns a sink that makes the directory of a trace with the first event.
+func NewCTFSink(path string) *CTFSink {
+	return &CTFSink{path: path, classes: map[uint32]bool{}}
+}
+
+// open makes the directory of a trace. Time 0 is at wall, nanoseconds since 1970.
+func (s *CTFSink) open(wall int64) (err error) {
+	if s.directory, err = replace.MakeDirectory(s.path, 0o777); err != nil {
+		return err
 	}
-	stream, err := os.OpenFile(paths.Join(directory, "stream"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return nil, err
+	for name, to := range map[string]*wholeFile{"metadata": &s.metadata, "stream": &s.stream} {
+		file, err := s.directory.Create(name, 0o666)
+		if err != nil {
+			return err
+		}
+		to.truncater = file
 	}
-	return &CTFSink{directory: directory, stream: stream, classes: map[uint32]*probe.Site{}}, nil
+	return s.metadata.write(fmt.Appendf(nil, ctfTypes, wall/1e9, wall%1e9))
 }
 
 // Event implements Sink.
 func (s *CTFSink) Event(e *Event, c *Clock) bool {
-	time := uint64(max(0, c.since(e.Time)))
-	if s.wall == 0 {
-		s.wall = c.wall(c.ticks).UnixNano()
+	at := uint64(max(0, c.since(e.Time)))
+	if s.directory == nil && s.err == nil {
+		s.err = s.open(c.wall(c.ticks).UnixNano())
 	}
-	if s.classes[e.Number] == nil {
-		s.classes[e.Number] = e.Site
-		s.order = append(s.order, e.Number)
+	if !s.classes[e.Number] && s.err == nil {
+		s.classes[e.Number] = true
+		s.err = s.metadata.write([]byte(ctfClass(e.Site)))
 	}
-	time = max(time, s.last) // readers ask for order
+	if s.err != nil {
+		return false
+	}
+	at = max(at, s.last) // readers ask for order
 	if len(s.packet) == 0 {
-		s.packet, s.first = append(s.packet, make([]byte, packetBytes)...), time
+		s.packet, s.first = append(s.packet, make([]byte, packetBytes)...), at
 	}
-	s.last = time
+	s.last = at
 	order := binary.LittleEndian
 	s.packet = order.AppendUint32(s.packet, e.Number)
-	s.packet = order.AppendUint64(s.packet, time)
+	s.packet = order.AppendUint64(s.packet, at)
+	s.packet = order.AppendUint32(s.packet, uint32(e.Process))
 	s.packet = order.AppendUint32(s.packet, uint32(e.Thread))
 	for i := range e.Arguments {
 		a, text := &e.Arguments[i], &e.Texts[i]
@@ -82,14 +124,22 @@ func (s *CTFSink) Event(e *Event, c *Clock) bool {
 		s.packet = order.AppendUint64(s.packet, e.Values[i])
 	}
 	if len(s.packet) > packetMost {
-		s.flush()
+		s.writePacket()
 	}
 	return s.err == nil
 }
 
-// flush writes a packet.
-func (s *CTFSink) flush() {
-	if len(s.packet) == 0 {
+// Flush implements Flusher.
+func (s *CTFSink) Flush() error {
+	if time.Since(s.flushed) > mostDelay {
+		s.writePacket()
+	}
+	return s.err
+}
+
+// writePacket writes the packet.
+func (s *CTFSink) writePacket() {
+	if s.flushed = time.Now(); len(s.packet) == 0 || s.err != nil {
 		return
 	}
 	order, size := binary.LittleEndian, uint64(len(s.packet))*8
@@ -97,16 +147,25 @@ func (s *CTFSink) flush() {
 	for i, value := range []uint64{s.first, s.last, size, size} {
 		order.PutUint64(s.packet[packetHeader+8*i:], value)
 	}
-	_, err := s.stream.Write(s.packet)
-	s.err = errors.Join(s.err, err)
+	s.err = s.stream.write(s.packet)
 	s.packet = s.packet[:0]
 }
 
 // Close implements Sink.
 func (s *CTFSink) Close() error {
-	s.flush()
-	err := errors.Join(s.err, s.stream.Close())
-	return errors.Join(err, os.WriteFile(paths.Join(s.directory, "metadata"), []byte(s.metadata()), 0o666))
+	if s.directory == nil && s.err == nil { // no event
+		s.err = s.open(time.Now().UnixNano())
+	}
+	s.writePacket()
+	if s.directory == nil {
+		return s.err
+	}
+	for _, f := range []*wholeFile{&s.stream, &s.metadata} {
+		if f.truncater != nil {
+			s.err = errors.Join(s.err, f.Close())
+		}
+	}
+	return errors.Join(s.err, s.directory.Close())
 }
 
 const ctfTypes = `/* CTF 1.8 */
@@ -125,37 +184,33 @@ stream {
 	id = 0;
 	packet.context := struct { time_t timestamp_begin; time_t timestamp_end; uint64_t content_size; uint64_t packet_size; };
 	event.header := struct { uint32_t id; time_t timestamp; };
-	event.context := struct { uint32_t tid; };
+	event.context := struct { uint32_t pid; uint32_t tid; };
 };
 `
 
-// metadata describes the stream.
-func (s *CTFSink) metadata() string {
+// ctfClass describes the events of a site.
+func ctfClass(site *probe.Site) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ctfTypes, s.wall/1e9, s.wall%1e9)
-	for _, number := range s.order {
-		site := s.classes[number]
-		fmt.Fprintf(&b, "event {\n\tid = %d; stream_id = 0; name = %s;\n\tfields := struct {\n", number, ctfString(site.Text))
-		for i, a := range site.Arguments {
-			typ := "uint64_t"
-			switch {
-			case a.Format == probe.Text, a.Format == probe.Unreadable:
-				typ = "string"
-			case a.Enumerators != nil:
-				typ = ctfEnumeration(&a)
-			case a.Format == probe.Pointer:
-				typ = "pointer_t"
-			case a.Signed:
-				typ = "int64_t"
-			}
-			name := fmt.Sprintf("arg%d", i)
-			if a.Name != "" {
-				name = "_" + a.Name // which readers leave out; a word of the language may be behind it
-			}
-			fmt.Fprintf(&b, "\t\t%s %s;\n", typ, name)
+	fmt.Fprintf(&b, "event {\n\tid = %d; stream_id = 0; name = %s;\n\tfields := struct {\n", site.Number, ctfString(site.Text))
+	for i, a := range site.Arguments {
+		typ := "uint64_t"
+		switch {
+		case a.Format == probe.Text, a.Format == probe.Unreadable:
+			typ = "string"
+		case a.Enumerators != nil:
+			typ = ctfEnumeration(&a)
+		case a.Format == probe.Pointer:
+			typ = "pointer_t"
+		case a.Signed:
+			typ = "int64_t"
 		}
-		b.WriteString("\t};\n};\n")
+		name := fmt.Sprintf("arg%d", i)
+		if a.Name != "" {
+			name = "_" + a.Name // which readers leave out; a word of the language may be behind it
+		}
+		fmt.Fprintf(&b, "\t\t%s %s;\n", typ, name)
 	}
+	b.WriteString("\t};\n};\n")
 	return b.String()
 }
 

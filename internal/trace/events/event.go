@@ -36,6 +36,18 @@ type Sink interface {
 	Close() error
 }
 
+// Flusher is a Sink that keeps events back.
+type Flusher interface {
+	// Flush writes what is kept back. It is called when no event is waiting.
+	Flush() error
+}
+
+// Incomplete is a Sink that says in its output which hits it lacks.
+type Incomplete interface {
+	// Dropped is called before Close, for each site of which the rings had no room for n hits.
+	Dropped(site *probe.Site, n uint64)
+}
+
 const wordBytes = 8
 
 // decode reads the values of an event of a site into e.
@@ -59,6 +71,20 @@ func decode(e *Event, s *probe.Site, data []byte, order binary.ByteOrder) {
 			value = extend(value, a.Size, a.Signed)
 		}
 		e.Values = append(e.Values, value)
+	}
+	e.cutTexts()
+}
+
+// cutTexts cuts the texts whose length another argument has.
+func (e *Event) cutTexts() {
+	for i := range e.Arguments {
+		n := e.Arguments[i].Length
+		if n == 0 || n >= len(e.Values) || e.Texts[i].Unreadable || e.Texts[n].Lost {
+			continue
+		}
+		if text, length := &e.Texts[i], e.Values[n]; uint64(len(text.Text)) >= length {
+			text.Text, text.Cut = text.Text[:length], false
+		}
 	}
 }
 
@@ -90,6 +116,7 @@ func (e *Event) ReadValues(r *Registers) {
 		}
 		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
 	}
+	e.cutTexts()
 }
 
 func (r *Registers) operand(o *arch.Operand) (value uint64, ok bool) {

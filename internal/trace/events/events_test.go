@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,19 +30,62 @@ func event() *Event {
 	return &Event{Site: s, Thread: 42, Values: []uint64{uint64(minus), 7, 0x1000}, Texts: []Copied{{}, {}, {Text: "tea"}}}
 }
 
+// manyArguments makes an event with arguments of each format: event's, one that cannot be read, true, a null pointer and RED.
+func manyArguments() *Event {
+	e := event()
+	e.Process = 9
+	byte1 := arch.Operand{Size: 1}
+	e.Arguments[1].Name = "count"
+	e.Arguments = append(e.Arguments, probe.Argument{Format: probe.Unreadable}, probe.Argument{Operand: byte1, Format: probe.Boolean, Type: "bool"},
+		probe.Argument{Operand: arch.Operand{Size: 8}, Format: probe.Text, Type: "char *"},
+		probe.Argument{Operand: byte1, Type: "enum colour", Enumerators: map[int64]string{1: "RED"}},
+		probe.Argument{Operand: arch.Operand{Size: 8}, Format: probe.Pointer})
+	e.Values = append(e.Values, 0, 1, 0, 1, 5)
+	e.Texts = append(e.Texts, Copied{}, Copied{}, Copied{Unreadable: true}, Copied{}, Copied{})
+	return e
+}
+
+// A comparison that no site can fulfil is explained, others are not.
+func TestNever(t *testing.T) {
+	sites := []*probe.Site{manyArguments().Site}
+	for text, want := range map[string]string{
+		`arg2 == "x" && arg0 == 1 && count > 3 && arg4 == "false" && arg6 == "RED" && name == "placed" && name != "x" && arg5 == ""`: "",
+		`arg7 == "two"`:      "nothing tells that the argument arg7 of shop:orders:main:placed is a text: give its type by -s FILE.d",
+		`arg7 ~ "t*"`:        "nothing tells that the argument arg7",
+		`arg4 == "yes"`:      "is true or false",
+		`arg6 == "GREEN"`:    "of the type enum colour, has no value GREEN",
+		"arg11 == 1":         "no probe that is traced has the argument arg11",
+		"nothing == 1":       "no probe that is traced has the argument nothing",
+		"arg3 == 1":          "nothing tells where the argument arg3",
+		`name == "pl*"`:      `no probe that is traced has the name "pl*"; name ~ "pl*" compares with a glob`,
+		`provider == "shoq"`: `has the provider "shoq"`,
+	} {
+		f := expect.Value(ParseFilter(text))(t)
+		if err := f.Never(sites); want == "" {
+			expect.OK(t, err)
+		} else {
+			expect.Error(t, err, want)
+		}
+		expect.OK(t, f.Never(nil))
+	}
+}
+
 func TestFilters(t *testing.T) {
 	for text, want := range map[string]bool{
 		"arg0 == -5": true, "arg0 < 0": true, "arg0 > 4000000000": false, "arg1 >= 7": true, "arg1 != 7": false,
 		"arg0 < arg1": true, "arg1 > 0x6 && arg0 < 0": true, "arg1 > 7 || tid == 42": true, "!(arg1 > 7)": true, "! arg1 > 7": true,
 		`arg2 == "tea"`: true, `arg2 != "milk"`: true, `"tea" <= arg2`: true, `name == "placed" && function == "main"`: true,
-		"arg3 == 0": false, "!(arg3 == 0)": true, "arg1 < 18446744073709551615": true, "arg1>=7&&arg1<=7": true, "-1 < arg1": true,
+		"arg9 == 0": false, "!(arg9 == 0)": true, "arg1 < 18446744073709551615": true, "arg1>=7&&arg1<=7": true, "-1 < arg1": true,
+		"count == 7": true, "other == 7": false, `provider == "shop" && module == "orders"`: true, "pid == 9": true,
+		`name ~ "pl*d"`: true, `arg2 ~ "t?a" && !(name ~ "tea")`: true, "arg3 == true": false,
+		`arg4 == "true"`: true, "arg4 == true": true, "arg4 == false": false, `arg5 == ""`: false, `arg5 != "x"`: false, "arg5 == 0": true, `arg6 == "RED"`: true, `arg6 != ""`: true,
 	} {
 		f, err := ParseFilter(text)
 		expect.OK(t, err, "%s", text)
-		expect.Equal(t, want, f.matches(event()), "%s", text)
+		expect.Equal(t, want, f.matches(manyArguments()), "%s", text)
 	}
 	for text, part := range map[string]string{
-		"": "got \"\"", "arg0": "want ==", "arg0 = 1": "want ==", "arg0 > x": "want argN", "arg12 > 1": "want argN", "(arg0 > 1": "missing )",
+		"": "got \"\"", "arg0": "want ==", "arg0 = 1": "want ==", "arg0 > +": "want argN", `name ~ name`: "want a text ~ a glob", `arg0 ~ ""`: "want a text ~ a glob", `name ~ "["`: "is not a glob", "arg12 > 1": "want argN", "(arg0 > 1": "missing )",
 		"arg0 > 1 arg1": "unexpected \"arg1\"", `arg0 > "a`: "without an end", "name > 1": "a text and a number", "arg0 > 99999999999999999999": "no number of 64 bits",
 		"arg0 > 1 &&": "want argN", "arg0 > 1 & arg1 > 2": "unexpected \"&\"",
 	} {
@@ -52,25 +97,36 @@ func TestFilters(t *testing.T) {
 func TestHistograms(t *testing.T) {
 	var h Histogram
 	for _, value := range []int64{0, 1, 2, 3, 4, 1 << 20, -1, -2, math.MaxInt64, math.MinInt64} {
-		h.add(value)
+		h.add(uint64(value), true)
 	}
-	for name, n := range map[string]int{"[0, 1)": 0, "[1, 2)": 1, "[2, 4)": 2, "[1M, 2M)": 21, "(-2, -1]": -1, "(-4, -2]": -2, "[4E, 8E)": 63} {
+	h.add(math.MaxUint64, false)
+	expect.Equal(t, uint64(1), h.counts[64], "an unsigned number from 2^63 on")
+	for name, n := range map[string]int{"[0, 1)": 0, "[1, 2)": 1, "[2, 4)": 2, "[1M, 2M)": 21, "[512, 1K)": 10, "[1K, 2K)": 11, "[8E, 16E)": 64, "(-2, -1]": -1, "(-4, -2]": -2, "[4E, 8E)": 63} {
 		expect.Equal(t, name, h.name(n))
 	}
 	expect.Equal(t, uint64(2), h.counts[2])
 	_, linear, err := parseLinear("arg0,-10,10,4")
 	expect.OK(t, err)
 	for value, name := range map[int64]string{-11: "(..., -10)", -10: "[-10, -6)", 9: "[6, 10)", 10: "[10, ...)", 0: "[-2, 2)"} {
-		expect.Equal(t, name, linear.name(linear.rangeOf(value)), "%d", value)
+		expect.Equal(t, name, linear.name(linear.rangeOf(uint64(value), true)), "%d", value)
 	}
-	for _, text := range []string{"arg0", "arg0,1,2", "arg0,2,1,1", "arg0,0,10,0", "arg0,0,1000000,1", "x,0,1,1", "arg0,a,1,1"} {
+	expect.Equal(t, "[10, ...)", linear.name(linear.rangeOf(math.MaxUint64, false)))
+	for _, text := range []string{"arg0", "arg0,1,2", "arg0,2,1,1", "arg0,0,10,0", "arg0,0,1000000,1", "arg12,0,1,1", ",0,1,1", "arg0,a,1,1"} {
 		_, _, err := parseLinear(text)
 		expect.Error(t, err, "", "%s", text)
 	}
 	var b strings.Builder
-	s := HistogramSink{W: &b, Argument: 1}
+	s := HistogramSink{W: &b, Argument: Reference{index: 1}}
 	s.Event(event(), nil)
+	unknown := event()
+	site := *unknown.Site
+	site.Text, site.Arguments = "unknown", slices.Clone(site.Arguments)
+	site.Arguments[1].Format = probe.Unreadable
+	unknown.Site = &site
+	s.Event(unknown, nil)
+	s.Dropped(unknown.Site, 2)
 	expect.OK(t, s.Close())
+	expect.Contains(t, b.String(), "unknown arg1\nnot counted: 2 hits that were dropped\nnot counted: 1 hit that was made with an argument that could not be read\n")
 	expect.Contains(t, b.String(), "shop:orders:main:placed arg1\n")
 	expect.Contains(t, b.String(), "[4, 8)          1 |@@@")
 }
@@ -90,7 +146,7 @@ func TestLines(t *testing.T) {
 // A histogram of times forgets threads rather than grow without end, and says so; threads of two processes are two.
 func TestThreadsBetween(t *testing.T) {
 	var b bytes.Buffer
-	s := expect.Value(Formats[slices.IndexFunc(Formats, func(f Format) bool { return f.Name == "between" })].New("from,to", &b))(t)
+	s := expect.Value(Summaries[slices.IndexFunc(Summaries, func(s Summary) bool { return s.Name == "between" })].New("from,to", &b))(t)
 	from, to := event(), event()
 	first, second := *from.Site, *to.Site
 	first.Name, second.Name = "from", "to"
@@ -109,7 +165,7 @@ func TestThreadsBetween(t *testing.T) {
 	expect.Error(t, s.Close(), "no thread")
 	hit(to, 1, 7, 1<<21)
 	expect.OK(t, s.Close())
-	expect.Contains(t, b.String(), "1 hits of threads whose ID is not known")
+	expect.Contains(t, b.String(), "not counted: 1 hit that was made by a thread whose ID is not known")
 	expect.Contains(t, b.String(), "          1 |@")
 }
 
@@ -124,12 +180,18 @@ func TestHostileNames(t *testing.T) {
 	s.Arguments[1].Enumerators = map[int64]string{7: message.Escape(hostile)}
 	s.Arguments[1].Name = message.Escape(hostile)
 	e.Texts[2] = Copied{Text: hostile, Cut: true}
-	for name, value := range map[string]string{"": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*", "output": t.TempDir() + "/ctf", "perfetto": t.TempDir() + "/f"} {
+	directory := t.TempDir() + "/ctf"
+	for name, value := range map[string]string{"text": "", "json": "", "perfetto": "", "ctf": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*"} {
 		var b bytes.Buffer
-		var sink Sink = &TextSink{W: &b}
+		var sink Sink
 		for _, f := range Formats {
 			if f.Name == name {
-				sink = expect.Value(f.New(value, &b))(t)
+				sink = f.New(directory, &b)
+			}
+		}
+		for _, s := range Summaries {
+			if s.Name == name {
+				sink = expect.Value(s.New(value, &b))(t)
 			}
 		}
 		for range 2 {
@@ -138,12 +200,17 @@ func TestHostileNames(t *testing.T) {
 		expect.OK(t, sink.Close())
 		shown := b.String()
 		switch name {
-		case "output":
-			shown = string(disk.Read(t, value+"/metadata"))
+		case "ctf":
+			shown = string(disk.Read(t, directory+"/metadata"))
 		case "perfetto":
-			shown = string(disk.Read(t, value))
-			var any struct{ TraceEvents []map[string]any }
-			expect.OK(t, json.Unmarshal([]byte(shown), &any))
+			var events []map[string]any
+			expect.OK(t, json.Unmarshal([]byte(shown), &events))
+		case "json":
+			for line := range strings.Lines(shown) {
+				var event map[string]any
+				expect.OK(t, json.Unmarshal([]byte(line), &event))
+				expect.Equal(t, strings.ToValidUTF8(hostile, "\ufffd"), event["name"].(string))
+			}
 		}
 		if shown == "" {
 			t.Errorf("%s writes nothing", name)
@@ -231,4 +298,70 @@ func TestRing(t *testing.T) {
 	read(true)
 	expect.Equal(t, uint64(11), got[10])
 	expect.Equal(t, uint64(1), reader.abandoned)
+}
+
+// Nothing is made before the first event, and programs are never replaced.
+func TestFile(t *testing.T) {
+	directory := t.TempDir()
+	path := directory + "/out"
+	expect.OK(t, CheckPath(path, false))
+	expect.OK(t, os.WriteFile(path, []byte("precious"), 0o666))
+	f := &File{Path: path}
+	expect.OK(t, CheckPath(path, false))
+	expect.OK(t, f.Close())
+	expect.Equal(t, "precious", string(disk.Read(t, path)))
+	expect.Value(f.Write([]byte("x")))(t)
+	expect.Value(f.Write([]byte("y")))(t)
+	expect.OK(t, f.Close())
+	expect.Equal(t, "xy", string(disk.Read(t, path)))
+	expect.Error(t, CheckPath(path, true), "is there already")
+	expect.Error(t, CheckPath(directory, false), "is a directory: name a file in it")
+	expect.Error(t, CheckPath(directory+"/none/x", false), "no such file")
+	expect.Error(t, CheckPath("/proc/self/exe", false), "is a program or an object")
+}
+
+// smallFile is a file on a disk that is soon full.
+type smallFile struct {
+	bytes.Buffer
+	room int
+}
+
+func (f *smallFile) Write(data []byte) (int, error) {
+	n := min(len(data), f.room-f.Len())
+	f.Buffer.Write(data[:n])
+	if n < len(data) {
+		return n, errors.New("the disk is full")
+	}
+	return n, nil
+}
+
+func (f *smallFile) Truncate(size int64) error {
+	f.Buffer.Truncate(int(size))
+	return nil
+}
+
+func (f *smallFile) Close() error { return nil }
+
+// A piece for which there is no room is taken back.
+func TestWholeFile(t *testing.T) {
+	small := &smallFile{room: 8}
+	whole := wholeFile{truncater: small}
+	expect.OK(t, whole.write([]byte("first")))
+	expect.Error(t, whole.write([]byte("second")), "the disk is full")
+	expect.Equal(t, "first", small.String())
+}
+
+func TestKeys(t *testing.T) {
+	var b bytes.Buffer
+	s := &CountSink{Keys: expect.Value(ParseKeys("arg2,count, tid,function,nothing,arg4"))(t), W: &b}
+	for range 3 {
+		s.Event(manyArguments(), nil)
+	}
+	s.Dropped(manyArguments().Site, 2)
+	expect.OK(t, s.Close())
+	expect.Equal(t, "           3 \"tea\", 7, 42, main, ?, true\nnot counted: 2 hits that were dropped\n", b.String())
+	for text, part := range map[string]string{"": "want argN", "arg0,": "want argN", "arg0 arg1": "unexpected", "1": "the same for all events", `"x"`: "the same for all events"} {
+		_, err := ParseKeys(text)
+		expect.Error(t, err, part, "%s", text)
+	}
 }

@@ -3,11 +3,11 @@ package events
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/scanner"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/listing"
 	"sdtconvert/internal/trace/probe"
 )
 
@@ -17,9 +17,14 @@ import (
 //	or         = and { "||" and }
 //	and        = term { "&&" term }
 //	term       = "!" term | "(" or ")" | value comparison value
-//	value      = argN | tid | name | function | number | string
-//	comparison = "==" | "!=" | "<" | "<=" | ">" | ">="
-type Filter struct{ predicate }
+//	value      = argN | an argument's name | tid | pid | provider | module | function | name | number | true | false | string
+//	comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~"
+//
+// "~" compares a text with a glob.
+type Filter struct {
+	predicate
+	comparisons []parsedComparison
+}
 
 // predicate is a part of a filter.
 type predicate struct {
@@ -30,7 +35,7 @@ type predicate struct {
 
 // comparison compares an argument with a number.
 type comparison struct {
-	argument   int
+	argument   Reference
 	operator   arch.Comparison
 	number     uint64
 	isNegative bool
@@ -39,22 +44,9 @@ type comparison struct {
 // matches reports whether a filter selects an event. A nil one selects all.
 func (f *Filter) matches(e *Event) bool { return f == nil || f.match(e) }
 
-// value is one side of a comparison, of an event: a text or a number.
-type value struct {
-	isText bool
-	text   func(e *Event) string
-	number func(e *Event) (n uint64, signed, ok bool)
-
-	argument   int  // its number from 1, 0 if the value is none
-	isConstant bool // a number that the filter has
-}
-
 // ParseFilter reads a filter.
 func ParseFilter(text string) (f *Filter, err error) {
-	p := &filterParser{}
-	p.Init(strings.NewReader(text))
-	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanStrings | scanner.ScanRawStrings
-	p.Error = func(*scanner.Scanner, string) { p.failed = true }
+	p := newFilterParser(text)
 	defer func() {
 		if wrong, ok := recover().(filterError); ok {
 			f, err = nil, fmt.Errorf("invalid filter %q: %s", text, string(wrong))
@@ -65,7 +57,7 @@ func ParseFilter(text string) (f *Filter, err error) {
 	if p.token != "" {
 		p.fail("unexpected %q", p.token)
 	}
-	return &Filter{match}, nil
+	return &Filter{match, p.comparisons}, nil
 }
 
 // filterError is what the parser panics with.
@@ -76,6 +68,16 @@ type filterParser struct {
 	kind   rune
 	token  string // "" at the end
 	failed bool
+
+	comparisons []parsedComparison
+}
+
+func newFilterParser(text string) *filterParser {
+	p := &filterParser{}
+	p.Init(strings.NewReader(text))
+	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanStrings | scanner.ScanRawStrings
+	p.Error = func(*scanner.Scanner, string) { p.failed = true }
+	return p
 }
 
 func (p *filterParser) fail(format string, args ...any) {
@@ -152,14 +154,22 @@ var operators = map[string]struct {
 func (p *filterParser) comparison() predicate {
 	a := p.value()
 	operator, ok := operators[p.token]
-	if !ok {
-		p.fail("want ==, !=, <, <=, > or >=, got %q", p.token)
+	token := p.token
+	if !ok && token != "~" {
+		p.fail("want ==, !=, <, <=, >, >= or ~, got %q", p.token)
 	}
 	p.next()
 	b := p.value()
+	p.comparisons = append(p.comparisons, parsedComparison{a, token, b})
 	switch {
+	case token == "~":
+		return p.glob(&a, &b)
 	case a.text != nil && b.text != nil && (a.isText || b.isText):
-		return predicate{match: func(e *Event) bool { return operator.holds(cmp.Compare(a.text(e), b.text(e))) }}
+		return predicate{match: func(e *Event) bool {
+			x, ok1 := a.text(e)
+			y, ok2 := b.text(e)
+			return ok1 && ok2 && operator.holds(cmp.Compare(x, y))
+		}}
 	case a.number == nil || b.number == nil:
 		p.fail("a text and a number are compared")
 	}
@@ -171,13 +181,28 @@ func (p *filterParser) comparison() predicate {
 	}, required}
 }
 
+// glob compares a text with a glob.
+func (p *filterParser) glob(text, glob *value) predicate {
+	pattern := listing.Pattern{Function: glob.shown}
+	if text.text == nil || !glob.isConstant || glob.text == nil || glob.shown == "" {
+		p.fail("want a text ~ a glob, as name ~ \"query-*\"")
+	}
+	if err := pattern.Compile(); err != nil {
+		p.fail("%s", err)
+	}
+	return predicate{match: func(e *Event) bool {
+		shown, ok := text.text(e)
+		return ok && pattern.Match("", "", shown, "")
+	}}
+}
+
 // requiredComparison returns the comparison of an argument with a number, none for other values.
 func requiredComparison(argument *value, operator arch.Comparison, number *value) []comparison {
-	if argument.argument == 0 || !number.isConstant {
+	if argument.argument == nil || !number.isConstant {
 		return nil
 	}
 	n, signed, _ := number.number(nil)
-	return []comparison{{argument.argument - 1, operator, n, signed && int64(n) < 0}}
+	return []comparison{{*argument.argument, operator, n, signed && int64(n) < 0}}
 }
 
 // Conditions returns what a trampoline of a site can test of a filter. The events that it makes are filtered still.
@@ -186,12 +211,13 @@ func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition) {
 		return nil
 	}
 	for _, c := range f.required {
-		if c.argument >= len(s.Arguments) {
+		i, ok := c.argument.Find(s)
+		if !ok {
 			continue
 		}
-		a := &s.Arguments[c.argument]
+		a := &s.Arguments[i]
 		inReach := c.isNegative && a.Signed || !c.isNegative && (!a.Signed || int64(c.number) >= 0)
-		if isCheap := s.Layout.Arguments[c.argument].CopyAt == 0; isCheap && inReach && a.Format != probe.Text && a.Format != probe.Unreadable {
+		if isCheap := s.Layout.Arguments[i].CopyAt == 0; isCheap && inReach && a.Format != probe.Text && a.Format != probe.Unreadable {
 			all = append(all, arch.Condition{Operand: a.Operand, Comparison: c.operator, Number: c.number})
 		}
 	}
@@ -207,67 +233,4 @@ func compareNumbers(x uint64, xSigned bool, y uint64, ySigned bool) int {
 		return 1
 	}
 	return cmp.Compare(x, y)
-}
-
-func (p *filterParser) value() value {
-	token, kind := p.token, p.kind
-	p.next()
-	switch {
-	case token == "-" && p.kind == scanner.Int:
-		v := p.value()
-		return value{isConstant: true, number: func(e *Event) (uint64, bool, bool) {
-			n, _, ok := v.number(e)
-			return -n, true, ok
-		}}
-	case kind == scanner.Int:
-		n, err := strconv.ParseUint(token, 0, 64)
-		if err != nil {
-			p.fail("%s is no number of 64 bits", token)
-		}
-		return value{isConstant: true, number: func(*Event) (uint64, bool, bool) { return n, false, true }}
-	case kind == scanner.String || kind == scanner.RawString:
-		text, err := strconv.Unquote(token)
-		if err != nil {
-			p.fail("%s is no string", token)
-		}
-		return value{isText: true, text: func(*Event) string { return text }}
-	case token == "tid":
-		return value{number: func(e *Event) (uint64, bool, bool) { return uint64(e.Thread), true, true }}
-	case token == "name":
-		return value{isText: true, text: func(e *Event) string { return e.Name }}
-	case token == "function":
-		return value{isText: true, text: func(e *Event) string { return e.Function }}
-	}
-	n, err := parseArgument(token)
-	if err != nil {
-		p.fail("want argN, tid, name, function, a number or a string, got %q", token)
-	}
-	return value{
-		argument: n + 1,
-		text: func(e *Event) string {
-			switch {
-			case n >= len(e.Texts) || n >= len(e.Arguments):
-				return ""
-			case e.Arguments[n].Format == probe.Text:
-				return e.Texts[n].Text
-			}
-			return e.Arguments[n].Enumerators[int64(e.Values[n])]
-		},
-		number: func(e *Event) (uint64, bool, bool) {
-			if n >= len(e.Values) || e.Arguments[n].Format == probe.Unreadable || e.Arguments[n].Format != probe.Text && e.Texts[n].Unreadable {
-				return 0, false, false
-			}
-			return e.Values[n], e.Arguments[n].Signed, true
-		},
-	}
-}
-
-// parseArgument reads the name of an argument: arg0 is the first.
-func parseArgument(name string) (int, error) {
-	digits, ok := strings.CutPrefix(name, "arg")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 0 || n >= probe.MaxArguments {
-		return 0, fmt.Errorf("%q is no argument: arg0 is the first, arg%d the last", name, probe.MaxArguments-1)
-	}
-	return n, nil
 }

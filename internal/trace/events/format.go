@@ -5,21 +5,41 @@ import (
 	"io"
 )
 
-// Format is a form in which events are written, besides lines.
+// Format is a form in which events are written.
 type Format struct {
+	Name        string
+	IsDirectory bool // the output is a new directory, and not a file or a stream
+	// New returns the sink, for a path or for what writes to it.
+	New func(path string, w io.Writer) Sink
+}
+
+// Formats are all formats. The first is used if none is asked for.
+var Formats = []Format{
+	{"text", false, func(_ string, w io.Writer) Sink { return &TextSink{W: w} }},
+	{"json", false, func(_ string, w io.Writer) Sink { return &JSONSink{W: w} }},
+	{"ctf", true, func(path string, _ io.Writer) Sink { return NewCTFSink(path) }},
+	{"perfetto", false, func(_ string, w io.Writer) Sink { return &PerfettoSink{W: w} }},
+}
+
+// Summary is what is written at the end, in the place of events.
+type Summary struct {
 	Name string // of its flag
-	// New returns its sink: value is that of the flag, and w takes what has no file of its own. An error that is ErrFormat is of the value.
+	// New returns its sink: value is that of the flag. An error that is ErrFormat is of the value.
 	New func(value string, w io.Writer) (Sink, error)
 }
 
-// ErrFormat says that the value of a format's flag makes no sense.
+// ErrFormat says that the value of a summary's flag makes no sense.
 var ErrFormat = errors.New("invalid format")
 
-// Formats are all formats but lines.
-var Formats = []Format{
+// Summaries are all summaries.
+var Summaries = []Summary{
 	{"count", func(string, io.Writer) (Sink, error) { return &CountSink{}, nil }},
+	{"by", func(value string, w io.Writer) (Sink, error) {
+		keys, err := ParseKeys(value)
+		return &CountSink{Keys: keys, W: w}, invalid(err)
+	}},
 	{"hist", func(value string, w io.Writer) (Sink, error) {
-		n, err := parseArgument(value)
+		n, err := parseReference(value)
 		return &HistogramSink{W: w, Argument: n}, invalid(err)
 	}},
 	{"lhist", func(value string, w io.Writer) (Sink, error) {
@@ -30,8 +50,6 @@ var Formats = []Format{
 		from, to, err := parseBetween(value)
 		return &BetweenSink{W: w, From: from, To: to}, invalid(err)
 	}},
-	{"output", func(value string, _ io.Writer) (Sink, error) { return NewCTFSink(value) }},
-	{"perfetto", func(value string, _ io.Writer) (Sink, error) { return NewPerfettoSink(value) }},
 }
 
 // formatError is an error of a flag's value.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/listing"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/probe"
 )
 
@@ -23,62 +24,66 @@ type Histogram struct {
 }
 
 // parseLinear reads ARG,LOW,HIGH,WIDTH.
-func parseLinear(text string) (argument int, h Histogram, err error) {
+func parseLinear(text string) (argument Reference, h Histogram, err error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != 4 {
-		return 0, h, fmt.Errorf("invalid histogram %q: want argN,LOW,HIGH,WIDTH", text)
+		return argument, h, fmt.Errorf("invalid histogram %q: want ARG,LOW,HIGH,WIDTH", text)
 	}
-	if argument, err = parseArgument(parts[0]); err != nil {
-		return 0, h, err
+	if argument, err = parseReference(parts[0]); err != nil {
+		return argument, h, err
 	}
 	for i, to := range []*int64{&h.Low, &h.High, &h.Width} {
 		if *to, err = strconv.ParseInt(parts[i+1], 0, 64); err != nil {
-			return 0, h, fmt.Errorf("invalid histogram %q: %q is not a number", text, parts[i+1])
+			return argument, h, fmt.Errorf("invalid histogram %q: %q is not a number", text, parts[i+1])
 		}
 	}
 	if h.Width <= 0 || h.High <= h.Low || uint64(h.High-h.Low)/uint64(h.Width) > 1000 {
-		return 0, h, fmt.Errorf("invalid histogram %q: want LOW below HIGH, and at most 1000 ranges", text)
+		return argument, h, fmt.Errorf("invalid histogram %q: want LOW below HIGH, and at most 1000 ranges", text)
 	}
 	return argument, h, nil
 }
 
 // add counts a number.
-func (h *Histogram) add(value int64) {
+func (h *Histogram) add(value uint64, signed bool) {
 	if h.counts == nil {
 		h.counts = map[int]uint64{}
 	}
-	h.counts[h.rangeOf(value)]++
+	h.counts[h.rangeOf(value, signed)]++
 	h.total++
 }
 
 // rangeOf returns the number of the range that holds a value. Of powers of two, range n begins at 2^(n-1), and the negative
 // ones mirror that.
-func (h *Histogram) rangeOf(value int64) int {
+func (h *Histogram) rangeOf(value uint64, signed bool) int {
+	isNegative := signed && int64(value) < 0
 	switch {
-	case h.Width > 0 && value < h.Low:
+	case h.Width == 0 && isNegative:
+		return -bits.Len64(-value)
+	case h.Width == 0:
+		return bits.Len64(value)
+	case compareNumbers(value, signed, uint64(h.Low), true) < 0:
 		return -1
-	case h.Width > 0 && value >= h.High:
-		return int(uint64(h.High-h.Low+h.Width-1) / uint64(h.Width))
-	case h.Width > 0:
-		return int(uint64(value-h.Low) / uint64(h.Width))
-	case value < 0:
-		return -bits.Len64(-uint64(value))
+	case compareNumbers(value, signed, uint64(h.High), true) >= 0:
+		return h.last()
 	}
-	return bits.Len64(uint64(value))
+	return int((value - uint64(h.Low)) / uint64(h.Width))
 }
+
+// last returns the number of the range of one width that has what is too large.
+func (h *Histogram) last() int { return int(uint64(h.High-h.Low+h.Width-1) / uint64(h.Width)) }
 
 // name shows the bounds of a range.
 func (h *Histogram) name(n int) string {
 	power := func(n int) string {
-		if n >= 11 {
+		if n >= 10 {
 			return fmt.Sprintf("%d%c", uint64(1)<<(n%10), " KMGTPE"[n/10])
 		}
 		return strconv.FormatUint(1<<n, 10)
 	}
-	switch last := h.rangeOf(h.High); {
+	switch {
 	case h.Width > 0 && n < 0:
 		return fmt.Sprintf("(..., %d)", h.Low)
-	case h.Width > 0 && n == last:
+	case h.Width > 0 && n == h.last():
 		return fmt.Sprintf("[%d, ...)", h.High)
 	case h.Width > 0:
 		low := h.Low + int64(n)*h.Width
@@ -109,19 +114,25 @@ func (h *Histogram) write(w io.Writer) {
 // HistogramSink draws, for each probe and function, a histogram of an argument.
 type HistogramSink struct {
 	W        io.Writer
-	Argument int
+	Argument Reference
 	Empty    Histogram
 
 	histograms map[string]*Histogram
+	unread     map[string]uint64 // hits whose argument could not be read
+	dropped    map[string]uint64
 }
 
 // Event implements Sink.
 func (s *HistogramSink) Event(e *Event, c *Clock) bool {
-	if s.Argument >= len(e.Values) || e.Texts[s.Argument].Unreadable && e.Arguments[s.Argument].Format != probe.Text {
-		return true
-	}
 	if s.histograms == nil {
-		s.histograms = map[string]*Histogram{}
+		s.histograms, s.unread = map[string]*Histogram{}, map[string]uint64{}
+	}
+	n, signed, ok := s.Argument.number(e)
+	if !ok {
+		if _, has := s.Argument.Find(e.Site); has {
+			s.unread[e.Text]++
+		}
+		return true
 	}
 	h := s.histograms[e.Text]
 	if h == nil {
@@ -129,20 +140,50 @@ func (s *HistogramSink) Event(e *Event, c *Clock) bool {
 		h = &copied
 		s.histograms[e.Text] = h
 	}
-	h.add(int64(e.Values[s.Argument]))
+	h.add(n, signed)
 	return true
+}
+
+// Dropped implements Incomplete.
+func (s *HistogramSink) Dropped(site *probe.Site, n uint64) {
+	if s.dropped == nil {
+		s.dropped = map[string]uint64{}
+	}
+	if _, has := s.Argument.Find(site); has {
+		s.dropped[site.Text] += n
+	}
 }
 
 // Close implements Sink.
 func (s *HistogramSink) Close() error {
-	for _, name := range slices.Sorted(maps.Keys(s.histograms)) {
-		fmt.Fprintf(s.W, "%s arg%d\n", name, s.Argument)
-		s.histograms[name].write(s.W)
+	all := map[string]bool{}
+	for _, counts := range []map[string]uint64{s.unread, s.dropped} {
+		for name := range counts {
+			all[name] = true
+		}
+	}
+	for name := range s.histograms {
+		all[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(s.W, "%s %s\n", name, &s.Argument)
+		if h := s.histograms[name]; h != nil {
+			h.write(s.W)
+		}
+		writeLacking(s.W, s.dropped[name], "hit", "dropped")
+		writeLacking(s.W, s.unread[name], "hit", "made with an argument that could not be read")
 	}
 	if len(s.histograms) == 0 {
-		return fmt.Errorf("no probe with arg%d has fired", s.Argument)
+		return fmt.Errorf("no probe with a number %s has fired", &s.Argument)
 	}
 	return nil
+}
+
+// writeLacking writes how much is not in what was drawn.
+func writeLacking(w io.Writer, n uint64, what, why string) {
+	if n > 0 {
+		fmt.Fprintf(w, "not counted: %s that %s %s\n", message.Plural(int(n), what), map[bool]string{true: "was", false: "were"}[n == 1], why)
+	}
 }
 
 // BetweenSink draws a histogram of the time, in nanoseconds, from one probe to another of the same thread.
@@ -153,6 +194,7 @@ type BetweenSink struct {
 	begun     map[threadKey]uint64 // when a thread reached From
 	forgotten uint64               // threads that were forgotten, as there were too many
 	unknown   uint64               // events that do not say their thread
+	dropped   uint64               // hits of both probes
 	histogram Histogram
 }
 
@@ -189,7 +231,7 @@ func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 	}
 	key := threadKey{e.Process, e.Thread}
 	if begun, ok := s.begun[key]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
-		s.histogram.add(c.since(e.Time) - c.since(begun))
+		s.histogram.add(uint64(c.since(e.Time)-c.since(begun)), true)
 		delete(s.begun, key)
 	}
 	if s.From.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
@@ -209,30 +251,30 @@ func (s *BetweenSink) forgetOldest() {
 	s.forgotten += uint64(len(times) - len(s.begun))
 }
 
+// Dropped implements Incomplete.
+func (s *BetweenSink) Dropped(site *probe.Site, n uint64) {
+	for _, pattern := range []listing.Pattern{s.From, s.To} {
+		if pattern.Match(site.Provider, site.Probe.Module, site.Function, site.Name) {
+			s.dropped += n
+			return
+		}
+	}
+}
+
 // Close implements Sink.
 func (s *BetweenSink) Close() error {
+	if s.histogram.total > 0 {
+		fmt.Fprintln(s.W, "nanoseconds")
+		s.histogram.write(s.W)
+	}
+	if s.dropped > 0 {
+		writeLacking(s.W, s.dropped, "hit", "dropped")
+		fmt.Fprintln(s.W, "times may be too long: a hit that is missing joins two intervals")
+	}
+	writeLacking(s.W, s.forgotten, "thread", "between the probes for too long")
+	writeLacking(s.W, s.unknown, "hit", "made by a thread whose ID is not known")
 	if s.histogram.total == 0 {
 		return errors.New("no thread has reached the second probe after the first")
 	}
-	fmt.Fprintln(s.W, "nanoseconds")
-	s.histogram.write(s.W)
-	if s.forgotten+s.unknown > 0 {
-		fmt.Fprintf(s.W, "not counted: %d threads that were between the probes for too long, %d hits of threads whose ID is not known\n", s.forgotten, s.unknown)
-	}
 	return nil
 }
-
-// CountSink counts the events of each probe and function.
-type CountSink struct{ Counts map[string]uint64 }
-
-// Event implements Sink.
-func (s *CountSink) Event(e *Event, c *Clock) bool {
-	if s.Counts == nil {
-		s.Counts = map[string]uint64{}
-	}
-	s.Counts[e.Text]++
-	return true
-}
-
-// Close implements Sink.
-func (s *CountSink) Close() error { return nil }

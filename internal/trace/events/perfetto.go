@@ -1,70 +1,67 @@
 package events
 
 import (
-	"bufio"
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
+	"sdtconvert/image"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/trace/probe"
 )
 
-// PerfettoSink writes a trace as JSON, in the Trace Event Format, which Perfetto and Chrome read.
+// PerfettoSink writes a trace as JSON, in the Trace Event Format, which Perfetto and Chrome read: an array, which may lack its end.
 type PerfettoSink struct {
-	file   *os.File
-	w      *bufio.Writer
-	prefix string
-	err    error
-}
-
-// NewPerfettoSink makes the file of a trace.
-func NewPerfettoSink(path string) (*PerfettoSink, error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	return &PerfettoSink{file: file, w: bufio.NewWriterSize(file, 64<<10), prefix: "{\"traceEvents\":[\n"}, nil
+	W     io.Writer
+	begun bool
+	named map[int]bool // processes
+	err   error
 }
 
 // Event implements Sink.
 func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
-	var args strings.Builder
-	for i := range e.Arguments {
-		if i > 0 {
-			args.WriteByte(',')
+	if s.named == nil {
+		s.named = map[int]bool{}
+	}
+	if !s.named[e.Process] {
+		s.named[e.Process] = true
+		if comm, err := os.ReadFile(image.ProcessDirectory(e.Process) + "/comm"); err == nil {
+			s.write(`{"name":"process_name","ph":"M","pid":%d,"args":{"name":%s}}`, e.Process, jsonString(strings.TrimSuffix(string(comm), "\n")))
 		}
-		a, text := &e.Arguments[i], &e.Texts[i]
-		shown := formatValue(a, e.Values[i], text)
-		if a.Format == probe.Text && !text.Unreadable {
-			shown = text.Text
-		}
-		fmt.Fprintf(&args, `%s:%s`, jsonString(cmp.Or(a.Name, fmt.Sprintf("arg%d", i))), jsonString(shown))
 	}
 	nanoseconds := max(0, c.since(e.Time))
-	_, s.err = fmt.Fprintf(message.JSONWriter{W: s.w}, `%s{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{%s}}`, s.prefix,
-		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process, e.Thread, args.String())
-	s.prefix = ",\n"
+	arguments := string(appendArguments(nil, e))
+	if arguments != "" {
+		arguments = "," + arguments
+	}
+	s.write(`{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{"function":%s%s}}`,
+		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process, e.Thread, jsonString(e.Function),
+		arguments)
 	return s.err == nil
 }
 
-// Close implements Sink.
-func (s *PerfettoSink) Close() error {
-	if s.prefix != ",\n" {
-		s.w.WriteString(s.prefix)
+// write writes an element of the array.
+func (s *PerfettoSink) write(format string, args ...any) {
+	prefix := ",\n"
+	if !s.begun {
+		s.begun, prefix = true, "[\n"
 	}
-	s.w.WriteString("\n],\"displayTimeUnit\":\"ns\"}\n")
-	return errors.Join(s.err, s.w.Flush(), s.file.Close())
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(message.JSONWriter{W: s.W}, prefix+format, args...)
+	}
 }
 
-// jsonString writes a string of JSON.
-func jsonString(text string) string {
-	data, err := json.Marshal(text)
-	if err != nil {
-		return `""`
+// Flush implements Flusher.
+func (s *PerfettoSink) Flush() error { return flush(s.W, s.err) }
+
+// Close implements Sink.
+func (s *PerfettoSink) Close() error {
+	end := "\n]\n"
+	if !s.begun {
+		end = "[]\n"
 	}
-	return string(data)
+	if s.err == nil {
+		_, s.err = io.WriteString(s.W, end)
+	}
+	return s.err
 }

@@ -60,12 +60,18 @@ func (s *TextSink) coloured(line []byte, colour, text string) []byte {
 	return append(append(append(line, colour...), text...), plainColour...)
 }
 
-// Flush writes what W has buffered. It is called when no event is waiting.
+// Flush implements Flusher.
 func (s *TextSink) Flush() error {
-	if w, ok := s.W.(*bufio.Writer); ok && s.err == nil {
-		s.err = w.Flush()
-	}
+	s.err = flush(s.W, s.err)
 	return s.err
+}
+
+// flush writes what a writer has buffered, unless there was an error.
+func flush(w io.Writer, err error) error {
+	if w, ok := w.(*bufio.Writer); ok && err == nil {
+		return w.Flush()
+	}
+	return err
 }
 
 // Close implements Sink.

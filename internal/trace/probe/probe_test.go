@@ -17,3 +17,13 @@ func TestFormats(t *testing.T) {
 	}
 	expect.Equal(t, Number, formatOf("", &small, 8))
 }
+
+func TestLengths(t *testing.T) {
+	for _, name := range []string{"name_len", "name_length", "namelen", "name_size"} {
+		expect.Equal(t, true, isLength("name", name), "%s", name)
+	}
+	for _, name := range []string{"", "name", "name_lens", "other_len", "nameless"} {
+		expect.Equal(t, false, isLength("name", name), "%s", name)
+	}
+	expect.Equal(t, false, isLength("", "len"))
+}

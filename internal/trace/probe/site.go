@@ -61,6 +61,7 @@ type Argument struct {
 	Name   string // as a provider file has it, escaped for output, "" if nothing tells
 	Type   string // "" if nothing tells
 	Format Format
+	Length int // of a text without a NUL: the index of the argument that has its length, 0 for none
 
 	Enumerators map[int64]string // escaped for output, nil if it is no enumeration
 }
@@ -100,12 +101,14 @@ const originalBytes = 16
 type Finder struct {
 	listing.Options
 	Declarations
-	CodeOnly bool // no arguments, for which debug information may have to be read
+	Census   *Census // of all probes, also of those that are not wanted
+	CodeOnly bool    // no arguments, for which debug information may have to be read
 	Sites    []*Site
 }
 
 // Find adds the sites of one module to Sites.
 func (f *Finder) Find(m *image.Module) error {
+	f.Census.addUnconverted(m)
 	space := sites.New(m.Object, m.Image, m.Image, 0, f.Options.Options)
 	if err := space.Read(); err != nil || len(space.Sites) == 0 {
 		return err
@@ -118,7 +121,7 @@ func (f *Finder) Find(m *image.Module) error {
 	}
 	reader := &arch.OperandReader{
 		Threads: &m.Image.Machine().Traits().Threads, Numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
-		Address: symbols(m.Object),
+		Address: symbols(m.Object), Word: m.Image.Encoding().Word(),
 	}
 	var found []*foundSite
 	for i := range space.Sites {
@@ -147,6 +150,7 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	s := &Site{Kind: from.Kind, Address: from.Address.Offset}
 	var place locate.Place
 	s.Probe, place = listing.Identify(code, from, &probe)
+	f.Census.add(&s.Probe)
 	if !f.Filter.Match(&s.Probe) {
 		return nil, nil
 	}

@@ -23,6 +23,16 @@ type Parameter struct{ Type, Name string }
 // Declarations are the parameters of probes, by provider:name.
 type Declarations map[string][]Parameter
 
+// Providers returns the providers that are declared.
+func (d Declarations) Providers() map[string]bool {
+	all := map[string]bool{}
+	for name := range d {
+		provider, _, _ := strings.Cut(name, ":")
+		all[provider] = true
+	}
+	return all
+}
+
 // foundSite is a site whose arguments are not known yet.
 type foundSite struct {
 	*Site
@@ -89,9 +99,18 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 		s.Arguments = arguments(m, s, types, reader)
 		for i := range min(len(s.Arguments), len(s.types)) {
 			s.Arguments[i].Name = message.Escape(s.types[i].Name)
+			if a := &s.Arguments[i]; i > 0 && isLength(s.types[i-1].Name, s.types[i].Name) && s.Arguments[i-1].Format == Text && a.Format != Unreadable {
+				s.Arguments[i-1].Length = i
+			}
 		}
 		s.Layout = NewLayout(s.Arguments, reader.Threads.SP)
 	}
+}
+
+// isLength reports whether an argument is named as the length of the text before it: name_len, name_length or name_size.
+func isLength(text, length string) bool {
+	rest, ok := strings.CutPrefix(length, text)
+	return ok && text != "" && slices.Contains([]string{"len", "length", "size"}, strings.TrimPrefix(rest, "_"))
 }
 
 // debugTypes are types of a module's debug information.
