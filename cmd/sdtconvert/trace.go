@@ -57,6 +57,8 @@ var (
 		help: "do not fail if no probe matches a PROBE, or a comparison of --filter is never true"}
 	traceTrapsOption = &option{name: "breakpoints",
 		help: "arm all sites by breakpoints, which stop the program at each hit"}
+	traceNoTrapsOption = &option{name: "no-breakpoints",
+		help: "leave sites alone at which the program would stop"}
 )
 
 // traceCommand traces programs.
@@ -71,7 +73,7 @@ was started gets it.`,
 	groups: []group{
 		{title: "What is traced", options: []*option{
 			{head: "PROBE", help: "provider:module:function:name, each a glob; parts on the left may be missing. Without any, all probes"},
-			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption,
+			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption, traceNoTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
 			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
@@ -89,7 +91,8 @@ was started gets it.`,
 type traceFlags struct {
 	set                                   *flagSet
 	pids, types                           []string
-	follow, count, traps, allowNone       bool
+	follow, count, traps, noTraps         bool
+	allowNone                             bool
 	hist, linear, between, output, format string
 	filter, limit, by                     string
 	most                                  int
@@ -116,6 +119,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("require", &f.required)
 	s.bind("allow-none", &f.allowNone)
 	s.bind("breakpoints", &f.traps)
+	s.bind("no-breakpoints", &f.noTraps)
 }
 
 // run traces.
@@ -172,7 +176,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	names := conversionFlags{}
 	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
-	o := &trace.Options{Follow: f.follow, Traps: f.traps, Most: uint64(f.most), Census: &probe.Census{}}
+	o := &trace.Options{Follow: f.follow, Traps: f.traps, NoTraps: f.noTraps, Most: uint64(f.most), Census: &probe.Census{}}
 	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
 	var err error
 	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
@@ -199,6 +203,8 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("neither a program nor -p PID is given")
 	case len(o.PIDs) > 0 && len(o.Program) > 0:
 		return nil, usagef("-p and a program exclude each other")
+	case f.traps && f.noTraps:
+		return nil, usagef("--breakpoints and --no-breakpoints exclude each other")
 	case len(f.summaries()) > 1:
 		return nil, usagef("-c, --hist, --lhist and --between exclude each other")
 	case f.set.Changed("by") && (!f.count || f.by == ""):

@@ -238,6 +238,28 @@ int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 8000; i++) {
 	expect.Contains(t, messages.String(), "it is armed again")
 }
 
+// Sites at which no jump fits are named before the program meets them, and can be left alone.
+func TestNoBreakpoints(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "short.c", `
+__attribute__((noinline)) int f(int i) {
+	__asm__ volatile ("990:\tnop\n\t.byte 0xeb, 2, 0, 0\n\t.pushsection .note.stapsdt,\"?\",\"note\"\n\t.balign 4\n\t.4byte 992f-991f,994f-993f,3\n"
+		"991:\t.asciz \"stapsdt\"\n992:\t.balign 4\n993:\t.8byte 990b,0,0\n\t.asciz \"short\"\n\t.asciz \"site\"\n\t.asciz \"-4@%0\"\n994:\t.balign 4\n\t.popsection" :: "r" (i));
+	return i;
+}
+int main(void) { for (int i = 0; i < 3; i++) f(i); return 0; }
+`), "-no-pie")
+	got := tools.Command{}.Result(t, converter, "trace", "-c", "--", program)
+	expect.Equal(t, 0, got.Status, "%s", got.Stderr)
+	expect.Equal(t, 3, counts(got.Stdout)["site"])
+	expect.Contains(t, got.Stderr, "the program stops at each hit of short:short:f:site: no jump fits there") // it would land 747 bytes on
+	got = tools.Command{}.Result(t, converter, "trace", "-c", "--no-breakpoints", "--allow-none", "--", program)
+	expect.Equal(t, 0, got.Status, "%s", got.Stderr)
+	expect.Equal(t, 0, counts(got.Stdout)["site"])
+	expect.Contains(t, got.Stderr, "is left alone: no jump fits there")
+}
+
 // One process may be named twice; a process of which nothing can be armed is status 1.
 func TestNothingToSee(t *testing.T) {
 	t.Parallel()
