@@ -174,7 +174,7 @@ func withinLimits(t *testing.T, directory, command string) {
 		t.Errorf("%s: %d MB of memory", command, c.memory>>20)
 	}
 	isCommand := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) || r == utf8.RuneError }
-	if at := strings.IndexFunc(c.text, isCommand); at >= 0 && !strings.HasPrefix(command, "trace") {
+	if at := strings.IndexFunc(c.text, isCommand); at >= 0 {
 		t.Errorf("%s: prints %.200q", command, c.text[max(0, at-100):])
 	}
 	if info, err := os.Stat(filepath.Join(directory, "out")); err == nil && info.Size() > hostileMemory {
@@ -211,7 +211,7 @@ func TestHostileProcess(t *testing.T) {
 	defer running.Process.Kill()
 	running.Until(t, "ready")
 	for _, command := range []string{
-		"list -v -p PID", "list --json -p PID", "resolve -p PID 0x1000 0x400000", "list --system", "trace --for 1s -p PID", "trace --for 1s -o OUT -p PID",
+		"list -v -p PID", "list --json -p PID", "resolve -p PID 0x1000 0x400000", "list --system", "trace --for 1s -p PID", "trace --for 1s --format ctf -o OUT -p PID",
 	} {
 		out := expect.Value(os.MkdirTemp(t.TempDir(), ""))(t)
 		withinLimits(t, directory, strings.NewReplacer("PID", fmt.Sprint(running.Process.Pid), "OUT", filepath.Join(out, "trace")).Replace(command))
