@@ -13,7 +13,7 @@ type operandPatterns struct{ operand, size, constant, symbol, paren, bracket, co
 // operandSyntax are made when they are asked for: other commands have no use for them.
 var operandSyntax = sync.OnceValue(func() *operandPatterns {
 	return &operandPatterns{
-		operand:  regexp.MustCompile(`(?:,\s+|\S)+`),
+		operand:  regexp.MustCompile(`(?:\[[^\]]*\]|,\s+|\S)+`),
 		size:     regexp.MustCompile(`^(-?\d+)(f?)@`),
 		constant: regexp.MustCompile(`^[$#i]?(-?(?:0x[0-9a-fA-F]+|\d+))$`),
 		// An address, or with a $ in x86 the constant that it is.
@@ -35,7 +35,7 @@ type OperandReader struct {
 	Address func(symbol string) (uint64, bool)
 }
 
-// SplitOperands returns the operands of a note. Those of Arm have spaces behind commas.
+// SplitOperands returns the operands of a note. Those of Arm have spaces behind commas, and in brackets.
 func SplitOperands(text string) []string { return operandSyntax().operand.FindAllString(text, -1) }
 
 // Read returns the operands. Those that it cannot read have the size 0, so that the others keep their numbers. An operand without a size is a

@@ -61,3 +61,12 @@ func TestOperands(t *testing.T) {
 		{Kind: arch.Constant, Size: 4, Value: 5, Base: -1, Index: -1, Scale: 1},
 	}, a64.Read("8@x3 -4@[sp, 16] 8@[sp] 4@5"))
 }
+
+func TestSplitOperands(t *testing.T) {
+	for text, want := range map[string][]string{
+		"-4@[r0, r1, lsl #2] 8@x3": {"-4@[r0, r1, lsl #2]", "8@x3"}, "4@[sp, #16] -4@5": {"4@[sp, #16]", "-4@5"}, "8@-24(%rbp) -8(%rbp)": {"8@-24(%rbp)", "-8(%rbp)"},
+		"-4@$r3, 16 8@$r4": {"-4@$r3, 16", "8@$r4"}, "": nil,
+	} {
+		expect.Equal(t, want, arch.SplitOperands(text), "%s", text)
+	}
+}

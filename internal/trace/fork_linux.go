@@ -43,6 +43,7 @@ func (t *tracer) forked(p *tracee, tid, event int) {
 	case t.Follow:
 		if err := t.fork(p, pid); err != nil {
 			t.Warn(err)
+			t.undoIn(p, pid)
 			ptrace.Detach(tid, 0)
 		}
 	default:

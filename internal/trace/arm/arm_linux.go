@@ -52,11 +52,14 @@ func (a *Armer) beginInjecting(near uint64, hasSites bool) {
 	if err == nil {
 		err = a.undoEarlier()
 	}
-	if err == nil {
+	if a.cannotCall = err != nil; err == nil {
 		return
 	}
 	a.complain(a.injector.End())
-	if a.injector = nil; hasSites && !isGone(err) {
+	if !a.injector.HasAreas() { // else what an earlier call has put in is left and undone still
+		a.injector = nil
+	}
+	if hasSites && !isGone(err) {
 		a.warnBreakpoints(err)
 	}
 }
@@ -93,7 +96,7 @@ func (a *Armer) armSites(found []*probe.Site) error {
 	if a.injector == nil { // for a reason that was said
 		return nil
 	}
-	if len(trapped) > 0 && !a.session.Traps {
+	if len(trapped) > 0 && !a.session.Traps && !a.cannotCall {
 		a.warnTrapped(trapped)
 	}
 	return a.injector.Flush()
@@ -137,7 +140,7 @@ func (a *Armer) armSite(s *probe.Site) error {
 	}
 	// Of bytes behind the form, what is there counts: another site may be armed there.
 	copy(current, s.Original[:form])
-	if a.injector != nil && !a.session.Traps {
+	if a.injector != nil && !a.cannotCall && !a.session.Traps {
 		if js, ok := a.injector.Machine.JumpSite(s.Form, current); ok {
 			if done, err := a.armByJump(s, js, current); done || err != nil {
 				return errors.Join(err, a.raise(s))
@@ -152,9 +155,12 @@ func (a *Armer) armSite(s *probe.Site) error {
 
 // armByJump arms a site by a jump to a trampoline, if one can be put there.
 func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool, error) {
+	if a.noRings {
+		return false, nil // a breakpoint does
+	}
 	area, err := a.injector.AreaNear(s.Address)
 	if err != nil {
-		return false, nil // a breakpoint does
+		return false, nil
 	}
 	t := &arch.Trampoline{Site: s.Number, ThreadID: area.ThreadID(), Arguments: s.Layout.Arguments}
 	if js.Resume > 0 {
@@ -277,8 +283,11 @@ func (a *Armer) raise(s *probe.Site) error {
 		number, err = a.injector.RecordSemaphore(address)
 		a.complain(err)
 	}
+	if err := a.addToSemaphore(address, 1); err != nil {
+		return errors.Join(err, a.forgetEntry(number))
+	}
 	a.semaphores[address] = semaphore{number, s.Module}
-	return a.addToSemaphore(address, 1)
+	return nil
 }
 
 // addToSemaphore counts a semaphore up or down; never below 0.

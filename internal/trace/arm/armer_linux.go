@@ -40,6 +40,7 @@ type state struct {
 	rings        map[uint32]*events.Rings // by the size of their events
 	tables       []*events.Counters
 	counters     []uint64 // addresses of tables of counters
+	cannotCall   bool     // no thread can make calls: sites get breakpoints from then on
 	hasJustBegun bool
 	noRings      bool          // as its memory is limited
 	faulting     []*probe.Site // whose trampolines have met memory that is not there
@@ -49,7 +50,13 @@ type state struct {
 func (s *state) clone() state {
 	c := *s
 	c.modules, c.traps, c.semaphores, c.rings = maps.Clone(s.modules), maps.Clone(s.traps), maps.Clone(s.semaphores), maps.Clone(s.rings)
-	c.armed, c.places = slices.Clone(s.armed), slices.Clone(s.places)
+	c.armed, c.places, c.faulting = nil, slices.Clone(s.places), slices.Clone(s.faulting)
+	for _, old := range s.armed {
+		copied := *old
+		if c.armed = append(c.armed, &copied); s.traps[old.at] == old {
+			c.traps[old.at] = &copied
+		}
+	}
 	c.tables, c.counters = slices.Clone(s.tables), slices.Clone(s.counters)
 	return c
 }
@@ -144,7 +151,7 @@ func (a *Armer) IsArmed() bool {
 
 // HasBreakpoints reports whether a thread may meet a breakpoint.
 func (a *Armer) HasBreakpoints() bool {
-	return len(a.traps) > 0 || a.injector != nil && a.injector.HasHandler()
+	return len(a.traps) > 0 || a.entry != nil || a.injector != nil && a.injector.HasHandler()
 }
 
 // IsPrivate reports whether what the rings hold goes away with the process.

@@ -51,12 +51,17 @@ func (a *Armer) holds(at uint64, want []byte) bool {
 // Disarm puts the program's code back, while all threads are stopped, and has threads leave trampolines. Code that is not the tracer's any
 // more stays: a library was unloaded there, or another tracer has armed it.
 func (a *Armer) Disarm() error {
-	lost := map[string]bool{} // modules whose code is another's now
+	held, lost := map[string]bool{}, map[string]bool{} // modules with code of the tracer's, and without any
 	for _, s := range a.armed {
-		if s.Site != nil && !s.isTaken && !a.holds(s.at, s.new) {
+		switch {
+		case s.Site == nil:
+		case a.holds(s.at, s.new):
+			held[s.module()] = true
+		case !s.isTaken:
 			lost[s.module()] = true
 		}
 	}
+	maps.DeleteFunc(lost, func(key string, _ bool) bool { return held[key] })
 	var errs []error
 	for key := range lost {
 		errs = append(errs, a.forgetSemaphores(key)) // memory of something else may be there

@@ -136,11 +136,11 @@ func (a *Armer) IsFaulting() bool { return len(a.faulting) > 0 }
 func (a *Armer) TrapFaulting() {
 	sites := slices.Compact(a.faulting)
 	a.faulting = nil
+	defer func() { a.complain(a.injector.End()) }()
 	if err := a.injector.Begin(sites[0].Address); err != nil { // for the handler of SIGTRAP
 		a.complain(fmt.Errorf("sites whose stack or memory is not there stay as they are: %w", err))
 		return
 	}
-	defer func() { a.complain(a.injector.End()) }()
 	for _, s := range sites {
 		i := slices.IndexFunc(a.armed, func(armed *armedSite) bool { return armed.Site == s && a.traps[armed.at] != armed })
 		if i < 0 {

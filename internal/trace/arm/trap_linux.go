@@ -73,10 +73,10 @@ func (a *Armer) WatchBeginning(auxv []byte) error {
 	if err := a.Read(entry, old); err != nil {
 		return err
 	}
-	a.entry = &armedSite{at: entry, old: old, new: trap}
 	if err := a.Write(entry, trap); err != nil {
 		return err
 	}
+	a.entry = &armedSite{at: entry, old: old, new: trap}
 	a.trapLoader()
 	return nil
 }

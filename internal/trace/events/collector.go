@@ -63,7 +63,7 @@ func (c *Collector) Run(stop <-chan struct{}) {
 		begun := ReadClock()
 		c.mutex.Lock()
 		count, idle := c.pass(false), len(c.rings) == 0 && len(c.pending) == 0
-		ready := c.ready(begun - uint64(float64(delay)/c.Clock.rate))
+		ready := c.ready(begun - min(begun, uint64(float64(delay)/c.Clock.rate)))
 		c.mutex.Unlock()
 		c.deliver(ready) // which waits for a reader of the output; the program does not
 		switch {

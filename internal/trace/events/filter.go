@@ -210,7 +210,11 @@ func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition) {
 	if f == nil {
 		return nil
 	}
+	const most = 16 // of which a trampoline has room; the collector tests all
 	for _, c := range f.required {
+		if len(all) == most {
+			break
+		}
 		i, ok := c.argument.Find(s)
 		if !ok {
 			continue

@@ -44,7 +44,7 @@ var pageSize = uint64(os.Getpagesize())
 
 // DroppedAt returns the offset of a site's counter of dropped hits.
 func DroppedAt(r arch.Ring, site uint32) uint64 {
-	return uint64(r.Count)*uint64(r.Stride) + uint64(site)*wordBytes
+	return uint64(r.Count)*uint64(r.Stride) + uint64(site-1)*wordBytes // sites are numbered from 1
 }
 
 // Memory is memory of a process, as the tracer reads and writes it.

@@ -155,6 +155,9 @@ func (in *Injector) Put(a *Area, code func(at uint64) []byte) (uint64, error) {
 		a.cursor = a.used
 		made = code(a.start + a.cursor)
 	}
+	if a.cursor+uint64(len(made)) > areaSize {
+		return 0, errors.New("the area is full")
+	}
 	at := a.start + a.cursor
 	a.cursor = roundUp(a.cursor+uint64(len(made)), 16)
 	a.used = a.cursor

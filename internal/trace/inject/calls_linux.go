@@ -59,7 +59,10 @@ func (in *Injector) beginCalls() (err error) {
 	if err := errors.Join(in.leaveStubs(), in.placeStub()); err != nil {
 		return errors.Join(err, in.End())
 	}
-	return in.saveRegisters()
+	if err := in.saveRegisters(); err != nil {
+		return errors.Join(err, in.End())
+	}
+	return nil
 }
 
 func (in *Injector) pc(registers []byte) uint64 {

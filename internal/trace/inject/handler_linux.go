@@ -123,7 +123,7 @@ func (in *Injector) Outlive(breakpoint, next uint64) error {
 		return nil
 	}
 	if in.handler == nil || !in.handler.set {
-		if in.setHandler() != nil {
+		if in.calling == nil || in.setHandler() != nil {
 			in.noHandler = true
 			return nil
 		}

@@ -30,8 +30,10 @@ func (in *Injector) Share(length uint64) (address uint64, memory events.Memory, 
 		return 0, nil, err
 	}
 	in.mapped(image.Mapping{Start: address, End: address + length})
-	_, err = in.record(entry{sharedEntry, address, length})
-	return address, memory, err
+	if _, err = in.record(entry{sharedEntry, address, length}); err != nil {
+		return 0, nil, errors.Join(err, memory.Close())
+	}
+	return address, memory, nil
 }
 
 // ShareAnew puts other memory in the place of memory that a process shares with its parent.

@@ -25,7 +25,7 @@ func (p *Process) Unfilter(tid int) error {
 	if th.setOptions(unix.PTRACE_O_SUSPEND_SECCOMP) == nil { // of root outside of containers; it ends with the tracer
 		return nil
 	}
-	if mode == "2" && seccompState(tid) == seccompState(os.Getpid()) && ownCallsWork() {
+	if own := filterCount(os.Getpid()); mode == "2" && own != "" && filterCount(tid) == own && ownCallsWork() {
 		return nil
 	}
 	return errors.New("its seccomp filter may forbid the system calls that jumps need: as root, sdtconvert makes them past the filter")
@@ -38,10 +38,9 @@ func (p *Process) Filter(tid int) {
 	}
 }
 
-// seccompState returns how many filters a thread has.
-func seccompState(tid int) string {
-	return Status(tid, "Seccomp") + " " + Status(tid, "Seccomp_filters")
-}
+// filterCount returns how many filters a thread has, "" if the kernel does not tell (Linux before 5.9). Of two threads with one count in one
+// container the filters are taken to be the same.
+func filterCount(tid int) string { return Status(tid, "Seccomp_filters") }
 
 // ownCallsWork tries the calls in the tracer, which has the same filters.
 var ownCallsWork = sync.OnceValue(func() bool {
@@ -54,7 +53,8 @@ var ownCallsWork = sync.OnceValue(func() bool {
 	if err != nil {
 		return false
 	}
-	return unix.Ftruncate(fd, 1) == nil && unix.Close(fd) == nil
+	err = unix.Ftruncate(fd, 1)
+	return errors.Join(err, unix.Close(fd)) == nil
 })
 
 // isDispatched reports whether a thread's system calls become signals (Documentation/admin-guide/syscall-user-dispatch.rst), as far as the

@@ -112,8 +112,10 @@ func (p *Process) ReadAt(data []byte, address int64) (int, error) {
 // Read reads memory. It is an error if there is less. ptrace reads what its file does not show.
 func (p *Process) Read(address uint64, data []byte) error {
 	_, err := p.ReadAt(data, int64(address))
-	if stopped := p.Stopped(); p.memory == nil && len(stopped) > 0 {
-		_, err = unix.PtracePeekText(stopped[0], uintptr(address), data)
+	if p.memory == nil {
+		if stopped := p.Stopped(); len(stopped) > 0 {
+			_, err = unix.PtracePeekText(stopped[0], uintptr(address), data)
+		}
 	}
 	return err
 }
