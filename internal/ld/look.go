@@ -138,6 +138,11 @@ func (l *commandLine) checkPipe(path string) error {
 	return fmt.Errorf("%s: is a pipe, and with %s the output does not show whether its probes are converted; link a file%s", path, reason, cure)
 }
 
+// hasFlagValue reports whether a path is what a flag names, such as a linker script, and no input.
+func (l *commandLine) hasFlagValue(path string) bool {
+	return slices.ContainsFunc(l.args, func(a lineArg) bool { return a.kind != inputArg && a.value == path })
+}
+
 // hidesTracepoints returns the flag because of which an output does not show its tracepoints, and what to do besides, or "".
 func (l *commandLine) hidesTracepoints() (reason, cure string) {
 	for _, a := range l.args {

@@ -295,7 +295,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 			r.stopUnsupervised(o, err)
 			return
 		}
-		if err := r.plan.line.checkPipe(o.File); err != nil {
+		if err := r.plan.line.checkPipe(o.File); err != nil && !r.plan.line.hasFlagValue(o.Path) {
 			r.stopWithError(o, err)
 			return
 		}
