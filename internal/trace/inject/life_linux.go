@@ -69,10 +69,9 @@ func (l *Life) Add(memory events.Memory, offset uint64) error {
 		return memory.Store(offset, uint64(l.tid)&arch.AliveMask)
 	}
 	page := os.Getpagesize()
-	at := uintptr(unsafe.Pointer(&l.region[(1+lives+free)*page]))
-	_, _, errno := unix.Syscall6(unix.SYS_MMAP, at, uintptr(page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED, m.file.Fd(), uintptr(offset))
-	if errno != 0 {
-		return os.NewSyscallError("mmap", errno)
+	at := unsafe.Pointer(&l.region[(1+lives+free)*page])
+	if _, err := unix.MmapPtr(int(m.file.Fd()), int64(offset), at, uintptr(page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+		return os.NewSyscallError("mmap", err)
 	}
 	l.used[free] = true
 	l.link()
@@ -85,6 +84,6 @@ func (l *Life) remove(i int) {
 	page := os.Getpagesize()
 	l.used[i] = false
 	l.link()
-	at := uintptr(unsafe.Pointer(&l.region[(1+lives+i)*page]))
-	unix.Syscall6(unix.SYS_MMAP, at, uintptr(page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE, ^uintptr(0), 0)
+	at := unsafe.Pointer(&l.region[(1+lives+i)*page])
+	unix.MmapPtr(-1, 0, at, uintptr(page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE)
 }
