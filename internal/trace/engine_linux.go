@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -276,7 +277,7 @@ func (t *tracer) handleAll() bool {
 // releaseEarly lets processes go that have stopped for the tracer two ticks ago, and whose parents have ended before they announced them.
 func (t *tracer) releaseEarly() {
 	for tid := range t.early {
-		if t.aged[tid] {
+		if t.aged[tid] && !t.willBeAnnounced(tid) {
 			ptrace.Detach(tid, 0)
 			delete(t.early, tid)
 		}
@@ -285,6 +286,12 @@ func (t *tracer) releaseEarly() {
 	for tid := range t.early {
 		t.aged[tid] = true
 	}
+}
+
+// willBeAnnounced reports whether the parent of a process, or the process of a thread, is traced: it may wait for a processor.
+func (t *tracer) willBeAnnounced(tid int) bool {
+	parent, _ := strconv.Atoi(ptrace.Status(tid, "PPid"))
+	return t.processes[parent] != nil || t.processes[ptrace.ProcessOf(tid)] != nil
 }
 
 // handle handles what wait has reported.
