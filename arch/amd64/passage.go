@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
@@ -15,7 +14,6 @@ import (
 
 // saveState is where a trampoline has what the program had in registers, from an offset of the code on.
 type saveState struct {
-	at          int
 	room        bool // the stack pointer is below the red zone
 	saved       int  // how many of assembly.pushed are on the stack
 	flagsPopped bool // they are in %ax
@@ -26,15 +24,7 @@ type saveState struct {
 }
 
 // mark notes a state that begins behind the code.
-func (a *assembly) mark(change func(s *saveState)) {
-	s := saveState{}
-	if len(a.states) > 0 {
-		s = a.states[len(a.states)-1]
-	}
-	change(&s)
-	s.at = len(a.code)
-	a.states = append(a.states, s)
-}
+func (a *assembly) mark(change func(s *saveState)) { a.states.Mark(len(a.code), change) }
 
 // Leave implements arch.Jumper.
 func (machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (p arch.Passage, err error) {
@@ -48,11 +38,7 @@ func (machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (
 	if landing, ok := a.faults[int(at)]; ok {
 		p.Landing = t.Address + uint64(landing)
 	}
-	i := slices.IndexFunc(a.states, func(s saveState) bool { return uint64(s.at) > at })
-	if i < 0 {
-		i = len(a.states)
-	}
-	s := a.states[i-1]
+	s := a.states.At(int(at))
 	const zeroFlag = 1 << 6
 	if p.Recorded = s.recorded; s.reserved || s.undecided && get(flagsAt)&zeroFlag != 0 {
 		p.Position, p.Slot = get(wordsOf[rsi]*word), get(wordsOf[rdi]*word)

@@ -7,14 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"slices"
 
 	"sdtconvert/arch"
 )
 
 // saveState is where a trampoline has what the program had in registers, from an offset of the code on.
 type saveState struct {
-	at        int
 	saved     int  // how many registers are in the frame, from x0 on
 	flags     bool // so are the flags
 	undecided bool // the event is taken if w6 is 0
@@ -24,16 +22,8 @@ type saveState struct {
 	recorded  bool
 }
 
-// mark notes a state that begins behind the code. Handlers have no states.
-func (a *assembly) mark(change func(s *saveState)) {
-	s := saveState{}
-	if len(a.states) > 0 {
-		s = a.states[len(a.states)-1]
-	}
-	change(&s)
-	s.at = len(a.code)
-	a.states = append(a.states, s)
-}
+// mark notes a state that begins behind the code.
+func (a *assembly) mark(change func(s *saveState)) { a.states.Mark(len(a.code), change) }
 
 // Leave implements arch.Jumper.
 func (Machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (p arch.Passage, err error) {
@@ -48,11 +38,7 @@ func (Machine) Leave(t *arch.Trampoline, registers []byte, memory io.ReaderAt) (
 	if landing, ok := a.faults[int(at)]; ok {
 		p.Landing = t.Address + uint64(landing)
 	}
-	i := slices.IndexFunc(a.states, func(s saveState) bool { return uint64(s.at) > at })
-	if i < 0 {
-		i = len(a.states)
-	}
-	s := a.states[i-1]
+	s := a.states.At(int(at))
 	if p.Recorded = s.recorded || s.counted && uint32(get(2)) == 0; s.reserved || s.undecided && uint32(get(6)) == 0 {
 		p.Position, p.Slot = get(9), get(7)
 		if !s.hasSlot {

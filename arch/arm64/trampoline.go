@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 // threads is the layout of struct user_pt_regs.
@@ -85,7 +86,7 @@ func (Machine) FarJump(uint64) []byte { return nil }
 type assembly struct {
 	*arch.Trampoline
 	code   []byte
-	states []saveState
+	states forms.Steps[saveState]
 	faults map[int]int // where a thread goes on if the instruction at an offset meets memory that is not there
 }
 
@@ -186,7 +187,7 @@ func (Machine) Trampoline(t *arch.Trampoline) []byte { return assemble(t).code }
 
 // assemble writes a trampoline.
 func assemble(t *arch.Trampoline) *assembly {
-	a := &assembly{Trampoline: t, states: make([]saveState, 1), faults: map[int]int{}}
+	a := &assembly{Trampoline: t, faults: map[int]int{}}
 	a.save()
 	if t.Counters != 0 {
 		a.count(t.Counters)

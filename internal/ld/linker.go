@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/paths"
@@ -138,4 +140,17 @@ func (l linker) command(words []string) *exec.Cmd {
 	cmd := exec.Command(l.path, words...)
 	cmd.Args[0], cmd.Env = l.path, l.environ
 	return cmd
+}
+
+// linkerName matches the names of linkers: with the target before it, and a version or a variant behind it. GCC's programs for intermediate
+// code, lto1 and lto-wrapper, read it at the places where the linker has found it.
+var linkerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*[-.])?(ld|ld32|ld64|lld|gold|mold|wild|collect2)([-.].*|[0-9]*)$|^lto`)
+})
+
+// isLinkerProcess reports whether a process is a linker, by the name of its program. What others read under the link is their own: tools
+// that a linker's script runs, and assemblers, which include data (.incbin).
+func isLinkerProcess(pid int) (bool, error) {
+	path, err := supervise.Executable(pid)
+	return linkerName().MatchString(filepath.Base(path)), err
 }

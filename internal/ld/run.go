@@ -7,11 +7,8 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -334,19 +331,6 @@ func (r *supervisedRun) isDefinitions(o *supervise.Open) bool {
 	id, exists := supervise.Identify(o.File)
 	self, _ := supervise.Identify(own)
 	return !exists || id == self
-}
-
-// linkerName matches the names of linkers: with the target before it, and a version or a variant behind it. GCC's programs for intermediate
-// code, lto1 and lto-wrapper, read it at the places where the linker has found it.
-var linkerName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(.*[-.])?(ld|ld32|ld64|lld|gold|mold|wild|collect2)([-.].*|[0-9]*)$|^lto`)
-})
-
-// isLinkerProcess reports whether a process is a linker, by the name of its program. What others read under the link is their own: tools
-// that a linker's script runs, and assemblers, which include data (.incbin).
-func isLinkerProcess(pid int) (bool, error) {
-	path, err := supervise.Executable(pid)
-	return linkerName().MatchString(filepath.Base(path)), err
 }
 
 // convertFound converts a file that only the linker has found. path leads to it, and name is what the linker

@@ -229,9 +229,8 @@ func TestHostileNames(t *testing.T) {
 // fakeMemory is memory that a program has written.
 type fakeMemory []byte
 
-func (m fakeMemory) ReadAt(b []byte, at int64) (int, error)  { return copy(b, m[at:]), nil }
-func (m fakeMemory) WriteAt(b []byte, at int64) (int, error) { return copy(m[at:], b), nil }
-func (m fakeMemory) Load(at uint64) (uint64, error)          { return binary.LittleEndian.Uint64(m[at:]), nil }
+func (m fakeMemory) ReadAt(b []byte, at int64) (int, error) { return copy(b, m[at:]), nil }
+func (m fakeMemory) Load(at uint64) (uint64, error)         { return binary.LittleEndian.Uint64(m[at:]), nil }
 func (m fakeMemory) Store(at, value uint64) error {
 	binary.LittleEndian.PutUint64(m[at:], value)
 	return nil

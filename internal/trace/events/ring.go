@@ -50,7 +50,6 @@ func DroppedAt(r arch.Ring, site uint32) uint64 {
 // Memory is memory of a process, as the tracer reads and writes it.
 type Memory interface {
 	io.ReaderAt
-	io.WriterAt
 	Load(offset uint64) (uint64, error)
 	Store(offset uint64, value uint64) error
 	// Close gives back what the tracer has of it.

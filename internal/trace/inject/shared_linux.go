@@ -112,11 +112,6 @@ func (m *mappedMemory) ReadAt(b []byte, offset int64) (int, error) {
 	return copy(b, m.data[offset:]), nil
 }
 
-// WriteAt implements io.WriterAt.
-func (m *mappedMemory) WriteAt(b []byte, offset int64) (int, error) {
-	return copy(m.data[offset:], b), nil
-}
-
 func (m *mappedMemory) word(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.data[offset])) }
 
 // Load implements events.Memory.
@@ -151,11 +146,6 @@ func (m processMemory) ReadAt(b []byte, offset int64) (int, error) {
 	return m.Process.ReadAt(b, int64(m.start)+offset)
 }
 
-// WriteAt implements io.WriterAt.
-func (m processMemory) WriteAt(b []byte, offset int64) (int, error) {
-	return len(b), m.Process.Write(m.start+uint64(offset), b)
-}
-
 // Load implements events.Memory.
 func (m processMemory) Load(offset uint64) (uint64, error) {
 	var data [wordBytes]byte
@@ -167,8 +157,7 @@ func (m processMemory) Load(offset uint64) (uint64, error) {
 func (m processMemory) Store(offset, value uint64) error {
 	var data [wordBytes]byte
 	m.order.PutUint64(data[:], value)
-	_, err := m.WriteAt(data[:], int64(offset))
-	return err
+	return m.Process.Write(m.start+offset, data[:])
 }
 
 // Close implements events.Memory.

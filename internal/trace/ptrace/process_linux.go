@@ -35,7 +35,7 @@ type Process struct {
 	// Trapped reports whether a stopped thread has met a breakpoint that it could not yet report. It is nil without breakpoints.
 	Trapped    func(tid int) bool
 	Stopping   bool
-	SharesPIDs bool // its threads have the same IDs for themselves as for the tracer
+	sharesPIDs bool // its threads have the same IDs for themselves as for the tracer
 
 	memory *os.File
 }
@@ -43,7 +43,7 @@ type Process struct {
 // New returns a process without threads: those that the tracer holds are added. Its memory is opened when Open is called.
 func New(pid int) *Process {
 	p := &Process{ID: pid, Threads: map[int]*Thread{}}
-	p.SharesPIDs = SharePIDs(os.Getpid(), pid)
+	p.sharesPIDs = SharePIDs(os.Getpid(), pid)
 	return p
 }
 
@@ -76,7 +76,7 @@ func (p *Process) Add(tid int, stopped bool) *Thread {
 // OwnID returns the ID that a thread has for itself, as trampolines record it.
 func (p *Process) OwnID(tid int) int32 {
 	th := p.Threads[tid]
-	if p.SharesPIDs || th == nil {
+	if p.sharesPIDs || th == nil {
 		return int32(tid)
 	}
 	if th.own == 0 {
