@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ import (
 // steps is a program with sites of five bytes and of one byte, before code of all kinds, whose texts and memory are there or not.
 const steps = `
 #include <signal.h>
+#include <stdlib.h>
 #define NOTE(bytes, name, args, ...) __asm__ volatile ("990:\t.byte " bytes "\n" \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f,994f-993f,3\n991:\t.asciz \"stapsdt\"\n992:\t.balign 4\n" \
 	"993:\t.8byte 990b,_.stapsdt.base,0\n.asciz \"step\"\n.asciz \"" name "\"\n.asciz \"" args "\"\n994:\t.balign 4\n.popsection\n" \
@@ -37,13 +39,14 @@ const steps = `
 #define LONG "0x90,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0"
 #define SHORT "0x90"
 static long there[4] = { 11, 22, 33, 44 };
-int main(void)
+int main(int argc, char **argv)
 {
+	long rounds = atol(argv[1]);
 	static const char text[] = "tea and milk";
 	volatile signed char flags = 0;
 	long sum = 0;
 	raise(SIGSTOP);
-	for (long i = 0; i < 700; i++) {
+	for (long i = 0; i < rounds; i++) {
 		flags += (signed char)(i * 37); /* overflows, carries, zeros */
 		NOTE(LONG, "plain", "-8@%0 -1@%1 -8@%2", "r" (i), "q" (flags), "r" (sum));
 		sum += i;
@@ -56,7 +59,7 @@ int main(void)
 		NOTE("0x90,0xe8,3,0,0,0,0xeb,5,0xcc,0x48,0x85,0xc0,0xc3", "call", "-8@%0", "a" (i));
 		__asm__ volatile ("add $5, %0\n\tjno 1f\n\tnop\n1:" : "+r" (sum) :: "cc");
 	}
-	return sum == 700L * 699 / 2 + 700 * 5 ? 0 : 9;
+	return sum == rounds * (rounds - 1) / 2 + rounds * 5 ? 0 : 9;
 }
 `
 
@@ -107,7 +110,11 @@ func TestLeaveAtEachInstruction(t *testing.T) {
 }
 
 func stepThrough(t *testing.T, path, mode string) {
-	cmd := exec.Command(path)
+	rounds := 700
+	if testing.Short() {
+		rounds = 250
+	}
+	cmd := exec.Command(path, strconv.Itoa(rounds))
 	expect.OK(t, cmd.Start())
 	defer cmd.Process.Kill()
 	pid := cmd.Process.Pid
@@ -206,14 +213,14 @@ func stepThrough(t *testing.T, path, mode string) {
 	}
 	for _, s := range session.Sites() {
 		hits, dropped := session.Collector.Totals(s.Number)
-		expect.Equal(t, [2]uint64{700, 0}, [2]uint64{hits, dropped}, "%s", s.Text)
+		expect.Equal(t, [2]uint64{uint64(rounds), 0}, [2]uint64{hits, dropped}, "%s", s.Text)
 	}
 	if mode == "counts" {
 		return
 	}
 	var want []string
 	sum, flags := 0, int8(0)
-	for i := range 700 {
+	for i := range rounds {
 		flags += int8(i * 37)
 		if mode == "events" || i >= 100 {
 			pointed := "lost"
