@@ -131,8 +131,12 @@ func checkPipes(ln *commandLine) error {
 
 // checkPipe refuses a file that is a pipe if the output does not show whether probes of it are converted.
 func (l *commandLine) checkPipe(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
+		return nil
+	}
 	reason, cure := l.hidesTracepoints()
-	if info, err := os.Stat(path); reason == "" || err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
+	if reason == "" {
 		return nil
 	}
 	return fmt.Errorf("%s: is a pipe, and with %s the output does not show whether its probes are converted; link a file%s", path, reason, cure)

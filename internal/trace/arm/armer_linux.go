@@ -7,12 +7,14 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/trace/events"
 	"sdtconvert/internal/trace/inject"
 	"sdtconvert/internal/trace/probe"
+	"sdtconvert/internal/trace/ptrace"
 )
 
 // Armer arms the sites of one process.
@@ -31,6 +33,7 @@ type Armer struct {
 // state is what a child has as its parent has it.
 type state struct {
 	modules      map[string]bool // that were looked at
+	process      *events.Process // of its events, nil before the first is possible
 	loader       loader
 	armed        []*armedSite
 	traps        map[uint64]*armedSite // breakpoints, by address
@@ -127,6 +130,7 @@ func (a *Armer) Separate() error {
 	if a.injector == nil || len(a.rings) == 0 {
 		return nil
 	}
+	a.process = nil
 	err := a.injector.Begin(0)
 	for size, inherited := range a.rings {
 		if err != nil {
@@ -137,7 +141,7 @@ func (a *Armer) Separate() error {
 			break
 		}
 		if err = a.session.Life.Add(memory, events.AliveAt(inherited.Ring)); err == nil {
-			a.rings[size] = a.session.Collector.AddRings(inherited.Ring, memory, a.order, a.PID())
+			a.rings[size] = a.session.Collector.AddRings(inherited.Ring, memory, a.order, a.eventProcess())
 			a.session.Collector.Release([]*events.Rings{inherited}, nil)
 		}
 	}
@@ -219,6 +223,14 @@ func (a *Armer) withoutRings(reason error) error {
 	return nil
 }
 
+// eventProcess returns the process that events name: all of one process name the same, wherever they come from.
+func (a *Armer) eventProcess() *events.Process {
+	if a.process == nil {
+		a.process = &events.Process{ID: a.PID(), Name: strings.TrimSuffix(ptrace.ReadText(image.ProcessDirectory(a.PID())+"/comm"), "\n")}
+	}
+	return a.process
+}
+
 // ringSet returns the rings of events of a size.
 func (a *Armer) ringSet(size uint32) (*events.Rings, error) {
 	if set := a.rings[size]; set != nil {
@@ -233,7 +245,7 @@ func (a *Armer) ringSet(size uint32) (*events.Rings, error) {
 	if err := a.session.Life.Add(memory, events.AliveAt(r)); err != nil {
 		return nil, errors.Join(err, memory.Close())
 	}
-	a.rings[size] = a.session.Collector.AddRings(r, memory, a.order, a.PID())
+	a.rings[size] = a.session.Collector.AddRings(r, memory, a.order, a.eventProcess())
 	return a.rings[size], nil
 }
 

@@ -39,7 +39,7 @@ type Collector struct {
 // Rings are the rings of one size of events of a process, and of its children.
 type Rings struct {
 	*ringReader
-	process int
+	process *Process
 	users   int
 }
 
@@ -207,7 +207,7 @@ func (c *Collector) deliver(events []Event) {
 }
 
 // AddRings begins to read rings of a process.
-func (c *Collector) AddRings(r arch.Ring, memory Memory, order binary.ByteOrder, process int) *Rings {
+func (c *Collector) AddRings(r arch.Ring, memory Memory, order binary.ByteOrder, process *Process) *Rings {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	ring := &Rings{newRingReader(r, memory, order), process, 1}

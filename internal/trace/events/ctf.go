@@ -105,7 +105,7 @@ func (s *CTFSink) Event(e *Event, c *Clock) bool {
 	order := binary.LittleEndian
 	s.packet = order.AppendUint32(s.packet, e.Number)
 	s.packet = order.AppendUint64(s.packet, at)
-	s.packet = order.AppendUint32(s.packet, uint32(e.Process))
+	s.packet = order.AppendUint32(s.packet, uint32(e.Process.ID))
 	s.packet = order.AppendUint32(s.packet, uint32(e.Thread))
 	for i := range e.Arguments {
 		a, text := &e.Arguments[i], &e.Texts[i]

@@ -15,9 +15,15 @@ type Event struct {
 	*probe.Site
 	Time    uint64   // of the processor's clock
 	Thread  int32    // 0 if the event does not say it
-	Process int      // that has made the rings: the parent, if it has forked
+	Process *Process // that has made the rings: the parent, if it has forked
 	Values  []uint64 // of arguments, extended
 	Texts   []Copied // of arguments that are texts
+}
+
+// Process is a process with events. Many are over when their events are read.
+type Process struct {
+	ID   int
+	Name string // as the kernel has it, "" if that was not known
 }
 
 // Copied is a text that was copied when a probe fired.

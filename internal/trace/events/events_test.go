@@ -27,13 +27,13 @@ func event() *Event {
 	s.Text = s.Probe.String()
 	s.Arguments = []probe.Argument{{Operand: signed}, {Operand: unsigned}, {Operand: unsigned, Format: probe.Text}}
 	minus := int64(-5)
-	return &Event{Site: s, Thread: 42, Values: []uint64{uint64(minus), 7, 0x1000}, Texts: []Copied{{}, {}, {Text: "tea"}}}
+	return &Event{Site: s, Thread: 42, Process: &Process{}, Values: []uint64{uint64(minus), 7, 0x1000}, Texts: []Copied{{}, {}, {Text: "tea"}}}
 }
 
 // manyArguments makes an event with arguments of each format: event's, one that cannot be read, true, a null pointer and RED.
 func manyArguments() *Event {
 	e := event()
-	e.Process = 9
+	e.Process = &Process{ID: 9}
 	byte1 := arch.Operand{Size: 1}
 	e.Arguments[1].Name = "count"
 	e.Arguments = append(e.Arguments, probe.Argument{Format: probe.Unreadable}, probe.Argument{Operand: byte1, Format: probe.Boolean, Type: "bool"},
@@ -152,7 +152,7 @@ func TestThreadsBetween(t *testing.T) {
 	first.Name, second.Name = "from", "to"
 	from.Site, to.Site = &first, &second
 	hit := func(e *Event, process int, thread int32, time uint64) {
-		e.Process, e.Thread, e.Time = process, thread, newClockOnce.ticks+time
+		e.Process, e.Thread, e.Time = &Process{ID: process}, thread, newClockOnce.ticks+time
 		s.Event(e, newClockOnce)
 	}
 	for i := range 3 * mostThreads {
@@ -179,6 +179,7 @@ func TestHostileNames(t *testing.T) {
 	s.Arguments = slices.Clone(s.Arguments)
 	s.Arguments[1].Enumerators = map[int64]string{7: message.Escape(hostile)}
 	s.Arguments[1].Name = message.Escape(hostile)
+	e.Process.Name = hostile
 	e.Texts[2] = Copied{Text: hostile, Cut: true}
 	directory := t.TempDir() + "/ctf"
 	for name, value := range map[string]string{"text": "", "json": "", "perfetto": "", "ctf": "", "hist": "arg1", "lhist": "arg1,0,10,1", "between": "*,*"} {
@@ -247,7 +248,7 @@ func TestHostileRings(t *testing.T) {
 		ring := arch.Ring{Count: 2, Slots: 8, Size: site.Layout.Size, Stride: arch.RingHeader + 8*site.Layout.Size}
 		memory := make(fakeMemory, RingLength(ring))
 		c := &Collector{Sites: func() []*probe.Site { return []*probe.Site{site} }, Clock: newClockOnce, Sink: &CountSink{}}
-		collected := &Rings{newRingReader(ring, memory, binary.LittleEndian), 1, 1}
+		collected := &Rings{newRingReader(ring, memory, binary.LittleEndian), &Process{ID: 1}, 1}
 		for range 50 {
 			for range r.IntN(40) {
 				at := r.IntN(len(memory)/8) * 8

@@ -229,7 +229,7 @@ func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 		s.unknown++
 		return true
 	}
-	key := threadKey{e.Process, e.Thread}
+	key := threadKey{e.Process.ID, e.Thread}
 	if begun, ok := s.begun[key]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
 		s.histogram.add(uint64(c.since(e.Time)-c.since(begun)), true)
 		delete(s.begun, key)

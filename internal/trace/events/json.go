@@ -24,7 +24,7 @@ func (s *JSONSink) Event(e *Event, c *Clock) bool {
 	line := append(s.line[:0], `{"time":"`...)
 	line = c.wall(e.Time).AppendFormat(line, time.RFC3339Nano)
 	line = append(line, `","pid":`...)
-	line = strconv.AppendInt(line, int64(e.Process), 10)
+	line = strconv.AppendInt(line, int64(e.Process.ID), 10)
 	line = append(line, `,"tid":`...)
 	if e.Thread == 0 {
 		line = append(line, "null"...)

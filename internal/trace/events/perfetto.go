@@ -3,10 +3,7 @@ package events
 import (
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
-	"sdtconvert/image"
 	"sdtconvert/internal/message"
 )
 
@@ -14,20 +11,18 @@ import (
 type PerfettoSink struct {
 	W     io.Writer
 	begun bool
-	named map[int]bool // processes
+	named map[*Process]bool
 	err   error
 }
 
 // Event implements Sink.
 func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
 	if s.named == nil {
-		s.named = map[int]bool{}
+		s.named = map[*Process]bool{}
 	}
-	if !s.named[e.Process] {
+	if !s.named[e.Process] && e.Process.Name != "" {
 		s.named[e.Process] = true
-		if comm, err := os.ReadFile(image.ProcessDirectory(e.Process) + "/comm"); err == nil {
-			s.write(`{"name":"process_name","ph":"M","pid":%d,"args":{"name":%s}}`, e.Process, jsonString(strings.TrimSuffix(string(comm), "\n")))
-		}
+		s.write(`{"name":"process_name","ph":"M","pid":%d,"args":{"name":%s}}`, e.Process.ID, jsonString(e.Process.Name))
 	}
 	nanoseconds := max(0, c.since(e.Time))
 	arguments := string(appendArguments(nil, e))
@@ -35,7 +30,7 @@ func (s *PerfettoSink) Event(e *Event, c *Clock) bool {
 		arguments = "," + arguments
 	}
 	s.write(`{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%d.%03d,"pid":%d,"tid":%d,"args":{"function":%s%s}}`,
-		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process, e.Thread, jsonString(e.Function),
+		jsonString(e.Provider+":"+e.Name), jsonString(e.Provider), nanoseconds/1000, nanoseconds%1000, e.Process.ID, e.Thread, jsonString(e.Function),
 		arguments)
 	return s.err == nil
 }

@@ -27,7 +27,7 @@ var (
 	constants = map[string]uint64{"false": 0, "true": 1}
 	fields    = map[string]value{
 		"tid":      {number: func(e *Event) (uint64, bool, bool) { return uint64(e.Thread), true, e.Thread != 0 }},
-		"pid":      {number: func(e *Event) (uint64, bool, bool) { return uint64(e.Process), true, true }},
+		"pid":      {number: func(e *Event) (uint64, bool, bool) { return uint64(e.Process.ID), true, true }},
 		"provider": siteText(func(s *probe.Site) string { return s.Provider }),
 		"module":   siteText(func(s *probe.Site) string { return s.Probe.Module }),
 		"function": siteText(func(s *probe.Site) string { return s.Function }),
