@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"iter"
+	"math/bits"
 	"sync"
 )
 
@@ -185,6 +186,9 @@ type Trampoline struct {
 	// Counters is the address of counters of hits, one each CounterStride bytes for each ring. If it is not 0, the
 	// trampoline only counts; of Ring it then needs Count.
 	Counters uint64
+	// Bins has the trampoline count by an argument: Counters has Bins.Count() counters of 8 bytes for each ring, and Ring.Stride is the distance
+	// from one ring's to the next one's. Nil if there is one counter.
+	Bins *Bins
 
 	Ring    Ring
 	Dropped uint64 // address of the counter of hits that found no room
@@ -198,6 +202,55 @@ type Trampoline struct {
 	// Conditions have to hold, or there is no event. Rejected is the address of counters like Counters, of hits for which they do not.
 	Conditions []Condition
 	Rejected   uint64
+}
+
+// Bins says how a trampoline counts an argument, by the range that holds its value.
+type Bins struct {
+	Ranges
+	Operand       // of size 0 if nothing tells where the argument is
+	MayFault bool // it is in memory that may not be there
+}
+
+// Ranges are the ranges of a histogram: of one width from Low up to High, or powers of two if Width is 0.
+type Ranges struct{ Low, High, Width int64 }
+
+// powers is how many powers of two a number of 64 bits may have.
+const powers = 64
+
+// Count returns how many counters there are: one for each range, and Unread.
+func (r *Ranges) Count() int { return r.Unread() + 1 }
+
+// Unread is the counter of values that could not be read.
+func (r *Ranges) Unread() int {
+	if r.Width == 0 {
+		return 2*powers + 1
+	}
+	return r.above() + 1
+}
+
+// above is the counter of values from High on.
+func (r *Ranges) above() int {
+	return int((uint64(r.High-r.Low)+uint64(r.Width)-1)/uint64(r.Width)) + 1
+}
+
+// Of returns the counter of a value. Of powers of two, counter 64 is that of zero, 64+n that of the values from 2^(n-1) on, and the negative ones
+// mirror that. Of others, counter 0 is that of the values below Low.
+func (r *Ranges) Of(value uint64, signed bool) int {
+	isNegative := signed && int64(value) < 0
+	isBelow := func(bound int64) bool {
+		return isNegative && int64(value) < bound || !isNegative && bound > 0 && value < uint64(bound)
+	}
+	switch {
+	case r.Width == 0 && isNegative:
+		return powers - bits.Len64(-value)
+	case r.Width == 0:
+		return powers + bits.Len64(value)
+	case isBelow(r.Low):
+		return 0
+	case !isBelow(r.High):
+		return r.above()
+	}
+	return int((value-uint64(r.Low))/uint64(r.Width)) + 1
 }
 
 // Passage is how far a thread has come in a trampoline.

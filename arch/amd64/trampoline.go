@@ -298,19 +298,17 @@ func (machine) Trampoline(t *arch.Trampoline) []byte { return assemble(t).code }
 // assemble writes a trampoline.
 func assemble(t *arch.Trampoline) *assembly {
 	a := &assembly{Trampoline: t, faults: map[int]int{}}
-	if t.Counters != 0 {
+	switch {
+	case t.Bins != nil:
+		a.countBins()
+		return a
+	case t.Counters != 0:
 		a.save(rcx)
 		a.count(t.Counters)
 		return a
 	}
 	a.save(rcx, rdx, rsi, rdi)
-	a.add64(t.Alive, 0x48, 0xb9)            // movabs $Alive,%rcx
-	a.add32(arch.AliveMask, 0xf7, 0x01)     // testl $0x3fffffff,(%rcx)
-	dropped := []int{a.forward(0x0f, 0x84)} // je dropped
-	var rejected []int
-	for i := range t.Conditions {
-		rejected = append(rejected, a.condition(&t.Conditions[i]))
-	}
+	dropped, rejected := a.begin()
 	dropped = append(dropped, a.reserve())
 	a.stamp()
 	for _, arg := range t.Arguments {
@@ -329,13 +327,30 @@ func assemble(t *arch.Trampoline) *assembly {
 	a.add(0xf0, 0x48, 0xff, 0x01)  // lock incq (%rcx)
 	a.isRecorded()
 	a.restore()
-	if len(rejected) > 0 {
-		for _, jump := range rejected {
-			a.land(jump)
-		}
-		a.count(t.Rejected)
-	}
+	a.reject(rejected)
 	return a
+}
+
+// begin returns the jumps that are taken if the tracer has ended, and those for conditions that do not hold.
+func (a *assembly) begin() (dropped, rejected []int) {
+	a.add64(a.Alive, 0x48, 0xb9)           // movabs $Alive,%rcx
+	a.add32(arch.AliveMask, 0xf7, 0x01)    // testl $0x3fffffff,(%rcx)
+	dropped = []int{a.forward(0x0f, 0x84)} // je dropped
+	for i := range a.Conditions {
+		rejected = append(rejected, a.condition(&a.Conditions[i]))
+	}
+	return dropped, rejected
+}
+
+// reject counts the hits for which conditions do not hold.
+func (a *assembly) reject(jumps []int) {
+	if len(jumps) == 0 {
+		return
+	}
+	for _, jump := range jumps {
+		a.land(jump)
+	}
+	a.count(a.Rejected)
 }
 
 // isRecorded notes that the hit has been recorded.
@@ -360,16 +375,21 @@ var otherwise = [...][2]byte{
 	arch.Greater: {0x86, 0x8e}, arch.GreaterOrEqual: {0x82, 0x8c}, // jbe, jle; jb, jl
 }
 
-// condition returns the jump that is taken if a condition does not hold.
-func (a *assembly) condition(c *arch.Condition) (jump int) {
-	signed := map[bool]int{true: 1}[c.Signed]
-	a.value(&c.Operand)
+// extend extends the value of an operand in %rax to 64 bits.
+func (a *assembly) extend(o *arch.Operand) {
 	a.add([][2][]byte{
 		{{0x0f, 0xb6, 0xc0}, {0x48, 0x0f, 0xbe, 0xc0}}, // movzbl %al,%eax; movsbq %al,%rax
 		{{0x0f, 0xb7, 0xc0}, {0x48, 0x0f, 0xbf, 0xc0}}, // movzwl %ax,%eax; movswq %ax,%rax
 		{{0x89, 0xc0}, {0x48, 0x63, 0xc0}},             // mov %eax,%eax; movslq %eax,%rax
 		{},
-	}[bits.TrailingZeros(uint(c.Size))][signed]...)
+	}[bits.TrailingZeros(uint(o.Size))][map[bool]int{true: 1}[o.Signed]]...)
+}
+
+// condition returns the jump that is taken if a condition does not hold.
+func (a *assembly) condition(c *arch.Condition) (jump int) {
+	signed := map[bool]int{true: 1}[c.Signed]
+	a.value(&c.Operand)
+	a.extend(&c.Operand)
 	a.add64(c.Number, 0x48, 0xb9) // movabs $Number,%rcx
 	a.add(0x48, 0x39, 0xc8)       // cmp %rcx,%rax
 	return a.forward(0x0f, otherwise[c.Comparison][signed])

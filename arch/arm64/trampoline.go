@@ -189,18 +189,15 @@ func (Machine) Trampoline(t *arch.Trampoline) []byte { return assemble(t).code }
 func assemble(t *arch.Trampoline) *assembly {
 	a := &assembly{Trampoline: t, faults: map[int]int{}}
 	a.save()
-	if t.Counters != 0 {
+	switch {
+	case t.Bins != nil:
+		a.countBins()
+		return a
+	case t.Counters != 0:
 		a.count(t.Counters)
 		return a
 	}
-	a.constant(0, t.Alive)
-	a.add(0xb9400000, rn(0))                // ldr w0, [x0]
-	a.add(0x12007400, rn(0))                // and w0, w0, #0x3fffffff
-	dropped := []int{a.forward(0x34000000)} // cbz w0, dropped
-	var rejected []int
-	for i := range t.Conditions {
-		rejected = append(rejected, a.condition(&t.Conditions[i]))
-	}
+	dropped, rejected := a.begin()
 	a.ring()
 	dropped = append(dropped, a.reserve())
 	for i := range t.Arguments {
@@ -218,13 +215,31 @@ func assemble(t *arch.Trampoline) *assembly {
 	a.constant(0, t.Dropped)
 	a.increment()
 	a.restore()
-	if len(rejected) > 0 {
-		for _, branch := range rejected {
-			a.land(branch)
-		}
-		a.count(t.Rejected)
-	}
+	a.reject(rejected)
 	return a
+}
+
+// begin returns the branches that are taken if the tracer has ended, and those for conditions that do not hold.
+func (a *assembly) begin() (dropped, rejected []int) {
+	a.constant(0, a.Alive)
+	a.add(0xb9400000, rn(0))               // ldr w0, [x0]
+	a.add(0x12007400, rn(0))               // and w0, w0, #0x3fffffff
+	dropped = []int{a.forward(0x34000000)} // cbz w0, dropped
+	for i := range a.Conditions {
+		rejected = append(rejected, a.condition(&a.Conditions[i]))
+	}
+	return dropped, rejected
+}
+
+// reject counts the hits for which conditions do not hold.
+func (a *assembly) reject(branches []int) {
+	if len(branches) == 0 {
+		return
+	}
+	for _, branch := range branches {
+		a.land(branch)
+	}
+	a.count(a.Rejected)
 }
 
 // count counts in one of counters, one for each ring, and leaves.
@@ -243,14 +258,19 @@ var otherwise = [...][2]uint32{
 	arch.Greater: {9, 13}, arch.GreaterOrEqual: {3, 11}, // ls, le; lo, lt
 }
 
+// extend extends the value of an operand in x0 to 64 bits.
+func (a *assembly) extend(o *arch.Operand) {
+	if o.Size < 8 {
+		extension := map[bool]uint32{false: 0xd3400000, true: 0x93400000}[o.Signed]
+		a.add(extension, uint32(8*o.Size-1)<<10) // ubfx or sbfx x0, x0, #0, #8*Size
+	}
+}
+
 // condition returns the branch that is taken if a condition does not hold.
 func (a *assembly) condition(c *arch.Condition) (branch int) {
 	signed := map[bool]int{true: 1}[c.Signed]
 	a.value(&c.Operand)
-	if c.Size < 8 {
-		extension := [2]uint32{0xd3400000, 0x93400000}[signed]
-		a.add(extension, uint32(8*c.Size-1)<<10) // ubfx or sbfx x0, x0, #0, #8*Size
-	}
+	a.extend(&c.Operand)
 	a.constant(1, c.Number)
 	a.add(0xeb00001f, rm(1), rn(0)) // cmp x0, x1
 	return a.forward(0x54000000 | otherwise[c.Comparison][signed])

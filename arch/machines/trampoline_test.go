@@ -80,6 +80,16 @@ func TestTrampolines(t *testing.T) {
 			single.Ring.Count = 1
 			show("events", at, jumper.Trampoline(&events))
 			show("counts, at a return", at, jumper.Trampoline(&counts))
+			bins, linear := base, base
+			bins.Counters, bins.Ring.Stride = 0x7f0000400000, 8192
+			linear.Counters, linear.Ring.Stride = bins.Counters, bins.Ring.Stride
+			bins.Bins = &arch.Bins{MayFault: true, Operand: operand(arch.InMemory, 8, threads.Registers()[c.registers[0]], -1, 8)}
+			signed := operand(arch.InRegister, 4, threads.Registers()[c.registers[1]], -1, 0)
+			signed.Signed = true
+			linear.Bins = &arch.Bins{Ranges: arch.Ranges{Low: -10, High: 100, Width: 7}, Operand: signed}
+			linear.Conditions, linear.Rejected = filtered.Conditions[:1], filtered.Rejected
+			show("powers of two", at, jumper.Trampoline(&bins))
+			show("ranges of one width", at, jumper.Trampoline(&linear))
 			show("conditions", at, jumper.Trampoline(&filtered))
 			show("one ring", at, jumper.Trampoline(&single))
 			show("jump", at, jumper.Jump(at, at+0x1234))

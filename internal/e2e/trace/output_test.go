@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,6 +223,29 @@ func TestHistogramsOfPrograms(t *testing.T) {
 		if !regexp.MustCompile(c.want).MatchString(out) {
 			t.Errorf("%s: got\n%s", c.flags, out)
 		}
+	}
+}
+
+// Histograms of an argument miss no hit, however fast threads and children of the program make them, and keep to the filter.
+func TestExactHistograms(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/histogram.c")
+	for _, c := range []struct{ flags, kind []string }{
+		{[]string{"--hist", "arg0"}, []string{"powers"}},
+		{[]string{"--lhist", "arg0,-500,500,100"}, []string{"ranges"}},
+		{[]string{"-f", "--lhist", "arg0,-500,500,100", "--filter", "arg1 >= 4 && arg0 != 7"}, []string{"filtered", "fork"}},
+	} {
+		counted, drawn := filepath.Join(t.TempDir(), "counted"), filepath.Join(t.TempDir(), "drawn")
+		args := slices.Concat([]string{"trace", "-o", drawn}, c.flags, []string{"counting:::", "--", program, counted}, c.kind)
+		tools.Must(t, converter, args...)
+		var got []string
+		for _, line := range lines(t, drawn) {
+			if match := regexp.MustCompile(`^ *([\[(].*[)\]]) +([1-9]\d*) \|`).FindStringSubmatch(line); match != nil {
+				got = append(got, match[1]+" "+match[2])
+			}
+		}
+		expect.Equal(t, lines(t, counted), got, "%s: got\n%s", c.flags, disk.Read(t, drawn))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -167,8 +166,9 @@ func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool
 		t.Resume = s.Address + js.Resume
 	}
 	if a.session.Count {
-		t.Ring.Count = events.CounterRings(runtime.NumCPU())
-		t.Counters, err = a.counter(s.Number)
+		err = a.countHits(t, s)
+	} else if isCounted, countErr := a.countBins(t, s); isCounted || countErr != nil {
+		err = countErr
 	} else {
 		err = a.record(t, s)
 	}
@@ -203,7 +203,7 @@ func (a *Armer) record(t *arch.Trampoline, s *probe.Site) error {
 		return err
 	}
 	t.Ring, t.Dropped, t.Alive = set.Ring, set.Address+events.DroppedAt(set.Ring, s.Number), set.Address+events.AliveAt(set.Ring)
-	if t.Conditions = a.session.Filter.Conditions(s); len(t.Conditions) > 0 {
+	if t.Conditions, _ = a.session.Filter.Conditions(s); len(t.Conditions) > 0 {
 		t.Rejected, err = a.counter(s.Number)
 	}
 	return err

@@ -43,6 +43,7 @@ type state struct {
 	rings        map[uint32]*events.Rings // by the size of their events
 	tables       []*events.Counters
 	counters     []uint64 // addresses of tables of counters
+	bins         []uint64 // addresses of tables of counters by argument
 	cannotCall   bool     // no thread can make calls: sites get breakpoints from then on
 	hasJustBegun bool
 	noRings      bool          // as its memory is limited
@@ -60,7 +61,7 @@ func (s *state) clone() state {
 			c.traps[old.at] = &copied
 		}
 	}
-	c.tables, c.counters = slices.Clone(s.tables), slices.Clone(s.counters)
+	c.tables, c.counters, c.bins = slices.Clone(s.tables), slices.Clone(s.counters), slices.Clone(s.bins)
 	return c
 }
 
@@ -121,7 +122,7 @@ func (a *Armer) Fork(child inject.Process) *Armer {
 // Release reads what a process has left in its rings, after its last hit.
 func (a *Armer) Release() {
 	a.session.Collector.Release(slices.Collect(maps.Values(a.rings)), a.tables)
-	a.rings, a.tables, a.counters = map[uint32]*events.Rings{}, nil, nil
+	a.rings, a.tables, a.counters, a.bins = map[uint32]*events.Rings{}, nil, nil, nil
 }
 
 // Separate gives a child rings of its own, while its only thread is stopped: in another PID namespace its threads have IDs that threads of its
@@ -251,17 +252,58 @@ func (a *Armer) ringSet(size uint32) (*events.Rings, error) {
 
 // counter returns the address of a site's counters, one for each ring.
 func (a *Armer) counter(site uint32) (uint64, error) {
-	rings := events.CounterRings(runtime.NumCPU())
-	length := uint64(events.CountersPerTable) * uint64(rings) * arch.CounterStride
-	table := int(site / events.CountersPerTable)
-	for len(a.counters) <= table {
-		address, memory, err := a.injector.Share(length)
+	return a.counterIn(&a.counters, events.NewCounterLayout(1, runtime.NumCPU()), site)
+}
+
+// counterIn returns the address of a site's counters in tables of a layout, of which addresses has those that there are.
+func (a *Armer) counterIn(addresses *[]uint64, layout events.CounterLayout, site uint32) (uint64, error) {
+	table := int(site / layout.Sites)
+	for len(*addresses) <= table {
+		address, memory, err := a.injector.Share(layout.Length())
 		if err != nil {
 			return 0, err
 		}
-		counts := &events.Counters{Memory: memory, First: uint32(len(a.counters)) * events.CountersPerTable, Rings: rings}
+		if len(*addresses) == 0 && layout.Words > 1 {
+			if err := a.session.Life.Add(memory, layout.AliveAt()); err != nil {
+				return 0, errors.Join(err, memory.Close())
+			}
+		}
+		counts := &events.Counters{CounterLayout: layout, Memory: memory, First: uint32(len(*addresses)) * layout.Sites}
 		a.session.Collector.AddCounters(counts)
-		a.counters, a.tables = append(a.counters, address), append(a.tables, counts)
+		*addresses, a.tables = append(*addresses, address), append(a.tables, counts)
 	}
-	return a.counters[table] + uint64(site%events.CountersPerTable)*uint64(rings)*arch.CounterStride, nil
+	return (*addresses)[table] + layout.At(site), nil
+}
+
+// countBins has a trampoline count by an argument what the sink wants. ok is false if it cannot.
+func (a *Armer) countBins(t *arch.Trampoline, s *probe.Site) (ok bool, err error) {
+	sink, ok := a.session.Counting()
+	conditions, isWhole := a.session.Filter.Conditions(s)
+	if !ok || !isWhole {
+		return false, nil
+	}
+	bins := sink.Bins(s)
+	if bins == nil { // and its events would go nowhere
+		return true, a.countHits(t, s)
+	}
+	layout := events.NewCounterLayout(bins.Count(), runtime.NumCPU())
+	const mostBytes = 1 << 28 // of memory for counters; others are counted by their events
+	if uint64(s.Number/layout.Sites)*layout.Length() > mostBytes {
+		return false, nil
+	}
+	if t.Counters, err = a.counterIn(&a.bins, layout, s.Number); err != nil {
+		return false, err
+	}
+	t.Bins, t.Ring, t.Alive = bins, arch.Ring{Count: layout.Rings, Stride: layout.Stride}, a.bins[0]+layout.AliveAt()
+	if t.Conditions = conditions; len(conditions) > 0 {
+		t.Rejected, err = a.counter(s.Number)
+	}
+	return true, err
+}
+
+// countHits has a trampoline count hits.
+func (a *Armer) countHits(t *arch.Trampoline, s *probe.Site) (err error) {
+	t.Ring.Count = events.NewCounterLayout(1, runtime.NumCPU()).Rings
+	t.Counters, err = a.counter(s.Number)
+	return err
 }

@@ -29,6 +29,12 @@ type Session struct {
 	kept  int // files and their sites
 }
 
+// Counting returns the sink, if trampolines can count for it. A run that ends after a number of events needs them all.
+func (s *Session) Counting() (sink events.Counting, ok bool) {
+	sink, ok = s.Collector.Sink.(events.Counting)
+	return sink, ok && s.Collector.Most == 0
+}
+
 // Sites returns all sites of the run, by number from 1. Any goroutine may call it.
 func (s *Session) Sites() []*probe.Site {
 	if list := s.list.Load(); list != nil {

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -96,7 +97,7 @@ func TestLeaveAtEachInstruction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "steps")
 	expect.OK(t, os.WriteFile(path+".c", []byte(steps), 0o666))
 	tools.Must(t, "gcc", "-O1", "-o", path, path+".c")
-	for _, mode := range []string{"events", "counts", "filter"} {
+	for _, mode := range []string{"events", "counts", "filter", "powers", "ranges"} {
 		t.Run(mode, func(t *testing.T) {
 			done := make(chan struct{})
 			go func() { // the thread ends with the goroutine
@@ -132,16 +133,20 @@ func stepThrough(t *testing.T, path, mode string) {
 	process.Handle, process.Warn = func(ptrace.Change) {}, func(err error) { t.Error(err) }
 	expect.OK(t, process.Open())
 	sink := &recorded{}
+	var drawn strings.Builder
 	session := &Session{Life: expect.Value(inject.NewLife())(t), Count: mode == "counts", Warn: func(err error) { t.Error(err) }}
 	layout := expect.Value(linkerset.ParseLayout(linkerset.Pairs.String(), ""))(t)
 	session.Listing = listing.Options{Options: sites.Options{Layouts: layout.All()}}
 	session.Declarations = probe.Declarations{"step:text": {{Type: "long"}, {Type: "char *"}}}
-	if mode == "filter" {
+	if mode == "filter" || mode == "ranges" {
 		session.Filter = expect.Value(events.ParseFilter("arg0 >= 100"))(t)
 	}
 	session.Collector = &events.Collector{Sites: session.Sites, Clock: events.NewClock(), Filter: session.Filter}
-	if mode != "counts" {
+	switch mode {
+	case "events", "filter":
 		session.Collector.Sink = sink
+	case "powers", "ranges":
+		session.Collector.Sink = histogram(t, mode, &drawn)
 	}
 	a := New(session, process)
 	found := expect.Value(a.Look())(t)
@@ -215,7 +220,11 @@ func stepThrough(t *testing.T, path, mode string) {
 		hits, dropped := session.Collector.Totals(s.Number)
 		expect.Equal(t, [2]uint64{uint64(rounds), 0}, [2]uint64{hits, dropped}, "%s", s.Text)
 	}
-	if mode == "counts" {
+	switch mode {
+	case "counts":
+		return
+	case "powers", "ranges":
+		checkDrawn(t, drawn.String(), mode, rounds)
 		return
 	}
 	var want []string
@@ -233,6 +242,37 @@ func stepThrough(t *testing.T, path, mode string) {
 		sum += i + 5
 	}
 	expect.Equal(t, want, *sink)
+}
+
+// histogram returns a sink that has trampolines count by an argument: one that is there, and one in memory that is not always.
+func histogram(t *testing.T, mode string, w io.Writer) events.Sink {
+	name, value := "lhist", "arg0,100,200,30"
+	if mode == "powers" {
+		name, value = "hist", "arg1"
+	}
+	i := slices.IndexFunc(events.Summaries, func(s events.Summary) bool { return s.Name == name })
+	return expect.Value(events.Summaries[i].New(value, w))(t)
+}
+
+// checkDrawn compares histograms with what the program has passed.
+func checkDrawn(t *testing.T, drawn, mode string, rounds int) {
+	t.Helper()
+	odd := rounds / 2
+	if mode == "powers" {
+		_, drawn, _ = strings.Cut(drawn, ":memory arg1\n") // 22 and 44 in odd rounds, nothing in others
+		expect.Equal(t, 2, strings.Count(drawn, "|\n")-strings.Count(drawn[strings.Index(drawn, "not counted"):], "|\n"))
+		expect.Contains(t, drawn, fmt.Sprintf("[16, 32) %10d |", (odd+1)/2))
+		expect.Contains(t, drawn, fmt.Sprintf("[32, 64) %10d |", odd/2))
+		expect.Contains(t, drawn, fmt.Sprintf("not counted: %d hits that were made with an argument that could not be read", rounds-odd))
+		return
+	}
+	for _, name := range []string{"plain", "text", "memory", "one", "jump", "call"} {
+		_, one, _ := strings.Cut(drawn, ":"+name+" arg0\n")
+		one, _, _ = strings.Cut(one, "arg0")
+		for bounds, want := range map[string]int{"[100, 130)": 30, "[190, 200)": 10, "[200, ...)": rounds - 200} {
+			expect.Contains(t, one, fmt.Sprintf("%s %10d |", bounds, want))
+		}
+	}
 }
 
 // compareRegisters compares the registers that a thread has after a trampoline with those at the site.

@@ -27,7 +27,8 @@ type Collector struct {
 	pending  []Event // not yet in order
 	hits     []uint64
 	dropped  []uint64
-	values   []uint64 // room for the values of events
+	bins     map[uint32][]uint64 // what trampolines have counted for the sink, by site
+	values   []uint64            // room for the values of events
 	scratch  Event
 	emitted  uint64
 	ended    atomic.Bool
@@ -43,16 +44,13 @@ type Rings struct {
 	users   int
 }
 
-// Counters are counters of hits, for CountersPerTable sites from First on.
+// Counters are counters of hits, for as many sites as the layout says from First on.
 type Counters struct {
+	CounterLayout
 	Memory Memory
 	First  uint32
-	Rings  uint32 // counters of a site
 	users  int
 }
-
-// CountersPerTable is how many sites have their counters in one piece of memory.
-const CountersPerTable = 512
 
 // delay is how long an event waits for earlier ones, of threads that were interrupted while they wrote them.
 const delay = 20 * time.Millisecond
@@ -264,20 +262,47 @@ func (c *Collector) Release(rings []*Rings, tables []*Counters) {
 	}
 }
 
-// addCounts adds the counters of a table to the hits.
+// addCounts adds the counters of a table to the hits, and to what the sink gets.
 func (c *Collector) addCounts(table *Counters) {
 	for i := range c.Sites() {
 		number := uint32(i + 1)
-		if number < table.First || number >= table.First+CountersPerTable {
+		if number < table.First || number-table.First >= table.Sites {
 			continue
 		}
-		for k := range table.Rings {
-			at := uint64((number-table.First)*table.Rings+k) * arch.CounterStride
-			if n, err := table.Memory.Load(at); err == nil {
-				c.count(&c.hits, number, n)
+		for word, n := range table.read(number) {
+			if n == 0 {
+				continue
+			}
+			if c.count(&c.hits, number, n); table.Words > 1 {
+				c.countBin(number, word, n)
 			}
 		}
 	}
+}
+
+// read returns the counts of a site, of all rings together.
+func (t *Counters) read(site uint32) []uint64 {
+	counts, data := make([]uint64, t.Words), make([]byte, t.Words*wordBytes)
+	for ring := range t.Rings {
+		if _, err := t.Memory.ReadAt(data, int64(t.At(site)+uint64(ring)*uint64(t.Stride))); err != nil {
+			continue
+		}
+		for i := range counts {
+			counts[i] += binary.NativeEndian.Uint64(data[wordBytes*i:])
+		}
+	}
+	return counts
+}
+
+// countBin counts in a range of a site.
+func (c *Collector) countBin(number uint32, word int, n uint64) {
+	if c.bins == nil {
+		c.bins = map[uint32][]uint64{}
+	}
+	if missing := word + 1 - len(c.bins[number]); missing > 0 {
+		c.bins[number] = append(c.bins[number], make([]uint64, missing)...)
+	}
+	c.bins[number][word] += n
 }
 
 // Close hands over the last events.
@@ -289,8 +314,14 @@ func (c *Collector) Close() error {
 	ready := c.ready(^uint64(0))
 	c.mutex.Unlock()
 	c.deliver(ready)
+	sites := c.Sites()
+	if sink, ok := c.Sink.(Counting); ok {
+		for number, counts := range c.bins {
+			sink.Counted(sites[number-1], counts)
+		}
+	}
 	if sink, ok := c.Sink.(Incomplete); ok {
-		for _, site := range c.Sites() {
+		for _, site := range sites {
 			if _, dropped := c.Totals(site.Number); dropped > 0 {
 				sink.Dropped(site, dropped)
 			}

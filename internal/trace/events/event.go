@@ -48,6 +48,14 @@ type Flusher interface {
 	Flush() error
 }
 
+// Counting is a Sink for which trampolines can count in the place of events.
+type Counting interface {
+	// Bins says how a trampoline of a site counts. It is nil if the sink wants nothing of the site.
+	Bins(site *probe.Site) *arch.Bins
+	// Counted is called before Close with what trampolines of a site have counted.
+	Counted(site *probe.Site, counts []uint64)
+}
+
 // Incomplete is a Sink that says in its output which hits it lacks.
 type Incomplete interface {
 	// Dropped is called before Close, for each site of which the rings had no room for n hits.

@@ -96,21 +96,24 @@ func TestFilters(t *testing.T) {
 
 func TestHistograms(t *testing.T) {
 	var h Histogram
-	for _, value := range []int64{0, 1, 2, 3, 4, 1 << 20, -1, -2, math.MaxInt64, math.MinInt64} {
-		h.add(uint64(value), true)
+	for value, want := range map[uint64]string{
+		0: "[0, 1)", 1: "[1, 2)", 2: "[2, 4)", 3: "[2, 4)", 512: "[512, 1K)", 1024: "[1K, 2K)", 1 << 20: "[1M, 2M)", math.MaxInt64: "[4E, 8E)",
+		minus(1): "(-2, -1]", minus(2): "(-4, -2]", 1 << 63: "(-16E, -8E]",
+	} {
+		expect.Equal(t, want, h.name(h.Of(value, true)))
+		h.add(value, true)
 	}
-	h.add(math.MaxUint64, false)
-	expect.Equal(t, uint64(1), h.counts[64], "an unsigned number from 2^63 on")
-	for name, n := range map[string]int{"[0, 1)": 0, "[1, 2)": 1, "[2, 4)": 2, "[1M, 2M)": 21, "[512, 1K)": 10, "[1K, 2K)": 11, "[8E, 16E)": 64, "(-2, -1]": -1, "(-4, -2]": -2, "[4E, 8E)": 63} {
-		expect.Equal(t, name, h.name(n))
-	}
-	expect.Equal(t, uint64(2), h.counts[2])
+	expect.Equal(t, "[8E, 16E)", h.name(h.Of(math.MaxUint64, false)), "an unsigned number from 2^63 on")
+	expect.Equal(t, uint64(2), h.counts[h.Of(2, true)])
 	_, linear, err := parseLinear("arg0,-10,10,4")
 	expect.OK(t, err)
-	for value, name := range map[int64]string{-11: "(..., -10)", -10: "[-10, -6)", 9: "[6, 10)", 10: "[10, ...)", 0: "[-2, 2)"} {
-		expect.Equal(t, name, linear.name(linear.rangeOf(uint64(value), true)), "%d", value)
+	for value, name := range map[uint64]string{minus(11): "(..., -10)", minus(10): "[-10, -6)", 9: "[6, 10)", 10: "[10, ...)", 0: "[-2, 2)"} {
+		expect.Equal(t, name, linear.name(linear.Of(value, true)), "%d", value)
 	}
-	expect.Equal(t, "[10, ...)", linear.name(linear.rangeOf(math.MaxUint64, false)))
+	expect.Equal(t, "[10, ...)", linear.name(linear.Of(math.MaxUint64, false)))
+	_, widest, err := parseLinear("arg0,-0x8000000000000000,0x7fffffffffffffff,0x4000000000000000")
+	expect.OK(t, err)
+	expect.Equal(t, "[4611686018427387904, 9223372036854775807)", widest.name(widest.Of(1<<62, true)))
 	for _, text := range []string{"arg0", "arg0,1,2", "arg0,2,1,1", "arg0,0,10,0", "arg0,0,1000000,1", "arg12,0,1,1", ",0,1,1", "arg0,a,1,1"} {
 		_, _, err := parseLinear(text)
 		expect.Error(t, err, "", "%s", text)
@@ -125,10 +128,47 @@ func TestHistograms(t *testing.T) {
 	unknown.Site = &site
 	s.Event(unknown, nil)
 	s.Dropped(unknown.Site, 2)
-	expect.OK(t, s.Close())
+	expect.Error(t, s.Close(), "lacks 2 hits")
 	expect.Contains(t, b.String(), "unknown arg1\nnot counted: 2 hits that were dropped\nnot counted: 1 hit that was made with an argument that could not be read\n")
 	expect.Contains(t, b.String(), "shop:orders:main:placed arg1\n")
 	expect.Contains(t, b.String(), "[4, 8)          1 |@@@")
+}
+
+func minus(n int64) uint64 { return uint64(-n) }
+
+// What trampolines have counted is drawn, whatever a program writes into its counters; a histogram that lacks hits is an error.
+func TestCountedHistograms(t *testing.T) {
+	var b strings.Builder
+	_, empty, err := parseLinear("arg1,0,20,10")
+	expect.OK(t, err)
+	s := &HistogramSink{W: &b, Argument: Reference{index: 1}, Empty: empty}
+	site := event().Site
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	bins := s.Bins(site)
+	expect.Equal(t, 5, bins.Count())
+	s.Counted(site, []uint64{0, 1 << 63, math.MaxUint64, 0, 2, 7})
+	expect.OK(t, s.Close())
+	expect.Contains(t, b.String(), "[0, 10) 9223372036854775808 |@@@@@@@@@@@@@@@@@@@@@@@@@  ")
+	expect.Contains(t, b.String(), "not counted: 2 hits that were made with an argument that could not be read")
+	s.Dropped(site, 3)
+	expect.Error(t, s.Close(), "the histogram lacks 3 hits")
+	expect.Equal(t, (*arch.Bins)(nil), (&HistogramSink{Argument: Reference{name: "none"}}).Bins(site))
+	unreadable := manyArguments().Site
+	unreadable.Layout = probe.NewLayout(unreadable.Arguments, 0)
+	expect.Equal(t, 0, (&HistogramSink{Argument: Reference{index: 3}}).Bins(unreadable).Size)
+}
+
+// A filter is whole if trampolines can test all of it.
+func TestConditions(t *testing.T) {
+	site := event().Site
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	for text, want := range map[string]bool{
+		"arg0 > 1": true, "arg0 > 1 && 7 >= arg1": true, "arg0 > 1 || arg0 < -1": false, "!(arg0 > 1)": false, `arg0 > 1 && arg2 == "x"`: false, "arg1 > -1": false,
+		"arg9 == 1": false, "arg0 > 1 && tid == 1": false, "arg0 == arg1": false,
+	} {
+		_, isWhole := expect.Value(ParseFilter(text))(t).Conditions(site)
+		expect.Equal(t, want, isWhole, "%s", text)
+	}
 }
 
 func TestLines(t *testing.T) {

@@ -29,8 +29,10 @@ type Filter struct {
 // predicate is a part of a filter.
 type predicate struct {
 	match func(e *Event) bool
-	// required are comparisons of an argument with a number that are true wherever the predicate is.
+	// required are comparisons of an argument with a number that are true wherever the predicate is. If isWhole is set, the predicate is true
+	// wherever they are.
 	required []comparison
+	isWhole  bool
 }
 
 // comparison compares an argument with a number.
@@ -114,7 +116,7 @@ func (p *filterParser) and() predicate {
 	for p.token == "&&" {
 		p.next()
 		a, b := left, p.term()
-		left = predicate{func(e *Event) bool { return a.match(e) && b.match(e) }, append(a.required, b.required...)}
+		left = predicate{func(e *Event) bool { return a.match(e) && b.match(e) }, append(a.required, b.required...), a.isWhole && b.isWhole}
 	}
 	return left
 }
@@ -178,7 +180,7 @@ func (p *filterParser) comparison() predicate {
 		x, xSigned, ok1 := a.number(e)
 		y, ySigned, ok2 := b.number(e)
 		return ok1 && ok2 && operator.holds(compareNumbers(x, xSigned, y, ySigned))
-	}, required}
+	}, required, len(required) > 0}
 }
 
 // glob compares a text with a glob.
@@ -205,10 +207,10 @@ func requiredComparison(argument *value, operator arch.Comparison, number *value
 	return []comparison{{*argument.argument, operator, n, signed && int64(n) < 0}}
 }
 
-// Conditions returns what a trampoline of a site can test of a filter. The events that it makes are filtered still.
-func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition) {
+// Conditions returns what a trampoline of a site can test of a filter. Unless that is all, isWhole, the events that it makes are filtered still.
+func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition, isWhole bool) {
 	if f == nil {
-		return nil
+		return nil, true
 	}
 	const most = 16 // of which a trampoline has room; the collector tests all
 	for _, c := range f.required {
@@ -225,7 +227,7 @@ func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition) {
 			all = append(all, arch.Condition{Operand: a.Operand, Comparison: c.operator, Number: c.number})
 		}
 	}
-	return all
+	return all, f.isWhole && len(all) == len(f.required)
 }
 
 // compareNumbers compares numbers, of which those with a sign may be negative.

@@ -5,22 +5,20 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/probe"
 )
 
-// Histogram counts numbers in ranges: powers of two, or of one width.
+// Histogram counts numbers in ranges.
 type Histogram struct {
-	// Low, High and Width are of ranges of one width; Width is 0 for powers of two.
-	Low, High, Width int64
-	counts           map[int]uint64 // by range
-	total            uint64
+	arch.Ranges
+	counts []uint64 // by range, nil if all are 0
 }
 
 // parseLinear reads ARG,LOW,HIGH,WIDTH.
@@ -44,104 +42,127 @@ func parseLinear(text string) (argument Reference, h Histogram, err error) {
 }
 
 // add counts a number.
-func (h *Histogram) add(value uint64, signed bool) {
+func (h *Histogram) add(value uint64, signed bool) { h.addCount(h.Of(value, signed), 1) }
+
+// addCount counts n numbers of a range.
+func (h *Histogram) addCount(index int, n uint64) {
 	if h.counts == nil {
-		h.counts = map[int]uint64{}
+		h.counts = make([]uint64, h.Count())
 	}
-	h.counts[h.rangeOf(value, signed)]++
-	h.total++
+	h.counts[index] += n
 }
-
-// rangeOf returns the number of the range that holds a value. Of powers of two, range n begins at 2^(n-1), and the negative
-// ones mirror that.
-func (h *Histogram) rangeOf(value uint64, signed bool) int {
-	isNegative := signed && int64(value) < 0
-	switch {
-	case h.Width == 0 && isNegative:
-		return -bits.Len64(-value)
-	case h.Width == 0:
-		return bits.Len64(value)
-	case compareNumbers(value, signed, uint64(h.Low), true) < 0:
-		return -1
-	case compareNumbers(value, signed, uint64(h.High), true) >= 0:
-		return h.last()
-	}
-	return int((value - uint64(h.Low)) / uint64(h.Width))
-}
-
-// last returns the number of the range of one width that has what is too large.
-func (h *Histogram) last() int { return int(uint64(h.High-h.Low+h.Width-1) / uint64(h.Width)) }
 
 // name shows the bounds of a range.
-func (h *Histogram) name(n int) string {
+func (h *Histogram) name(index int) string {
 	power := func(n int) string {
 		if n >= 10 {
 			return fmt.Sprintf("%d%c", uint64(1)<<(n%10), " KMGTPE"[n/10])
 		}
 		return strconv.FormatUint(1<<n, 10)
 	}
-	switch {
-	case h.Width > 0 && n < 0:
+	zero := h.Of(0, true)
+	switch n := index - zero; {
+	case h.Width > 0 && index == 0:
 		return fmt.Sprintf("(..., %d)", h.Low)
-	case h.Width > 0 && n == h.last():
+	case h.Width > 0 && index == h.Unread()-1:
 		return fmt.Sprintf("[%d, ...)", h.High)
 	case h.Width > 0:
-		low := h.Low + int64(n)*h.Width
-		return fmt.Sprintf("[%d, %d)", low, min(low+h.Width, h.High))
+		low := h.Low + int64(index-1)*h.Width
+		if low > h.High-h.Width { // also where the sum has no room
+			return fmt.Sprintf("[%d, %d)", low, h.High)
+		}
+		return fmt.Sprintf("[%d, %d)", low, low+h.Width)
 	case n == 0:
 		return "[0, 1)"
 	case n < 0:
 		return fmt.Sprintf("(-%s, -%s]", power(-n), power(-n-1))
+	default:
+		return fmt.Sprintf("[%s, %s)", power(n-1), power(n))
 	}
-	return fmt.Sprintf("[%s, %s)", power(n-1), power(n))
+}
+
+// isEmpty reports whether nothing was counted that can be drawn.
+func (h *Histogram) isEmpty() bool {
+	return h.counts == nil || !slices.ContainsFunc(h.counts[:h.Unread()], func(n uint64) bool { return n > 0 })
 }
 
 // write draws the ranges from the first to the last that has anything.
 func (h *Histogram) write(w io.Writer) {
-	if h.total == 0 {
+	if h.isEmpty() {
 		return
 	}
 	const bar = 50
-	most := slices.Max(slices.Collect(maps.Values(h.counts)))
-	ranges := slices.Sorted(maps.Keys(h.counts))
-	for n := ranges[0]; n <= ranges[len(ranges)-1]; n++ {
-		count := h.counts[n]
-		length := int(count * bar / most)
-		fmt.Fprintf(w, "%20s %10d |%s%s|\n", h.name(n), count, strings.Repeat("@", length), strings.Repeat(" ", bar-length))
+	counts := h.counts[:h.Unread()]
+	most, last := slices.Max(counts), len(counts)-1
+	for counts[last] == 0 {
+		last--
+	}
+	first := slices.IndexFunc(counts, func(n uint64) bool { return n > 0 })
+	for i, count := range counts[first : last+1] {
+		length := int(float64(count) / float64(most) * bar)
+		fmt.Fprintf(w, "%20s %10d |%s%s|\n", h.name(first+i), count, strings.Repeat("@", length), strings.Repeat(" ", bar-length))
 	}
 }
 
-// HistogramSink draws, for each probe and function, a histogram of an argument.
+// HistogramSink draws, for each probe and function, a histogram of an argument. Where it can, it has trampolines count.
 type HistogramSink struct {
 	W        io.Writer
 	Argument Reference
 	Empty    Histogram
 
 	histograms map[string]*Histogram
-	unread     map[string]uint64 // hits whose argument could not be read
 	dropped    map[string]uint64
+}
+
+// of returns the histogram of a site.
+func (s *HistogramSink) of(site *probe.Site) *Histogram {
+	if s.histograms == nil {
+		s.histograms = map[string]*Histogram{}
+	}
+	h := s.histograms[site.Text]
+	if h == nil {
+		copied := s.Empty
+		h = &copied
+		s.histograms[site.Text] = h
+	}
+	return h
 }
 
 // Event implements Sink.
 func (s *HistogramSink) Event(e *Event, c *Clock) bool {
-	if s.histograms == nil {
-		s.histograms, s.unread = map[string]*Histogram{}, map[string]uint64{}
-	}
-	n, signed, ok := s.Argument.number(e)
-	if !ok {
-		if _, has := s.Argument.Find(e.Site); has {
-			s.unread[e.Text]++
-		}
+	if _, has := s.Argument.Find(e.Site); !has {
 		return true
 	}
-	h := s.histograms[e.Text]
-	if h == nil {
-		copied := s.Empty
-		h = &copied
-		s.histograms[e.Text] = h
+	h := s.of(e.Site)
+	if n, signed, ok := s.Argument.number(e); ok {
+		h.add(n, signed)
+	} else {
+		h.addCount(h.Unread(), 1)
 	}
-	h.add(n, signed)
 	return true
+}
+
+// Bins implements Counting.
+func (s *HistogramSink) Bins(site *probe.Site) *arch.Bins {
+	i, has := s.Argument.Find(site)
+	if !has {
+		return nil
+	}
+	a, traced := &site.Arguments[i], &site.Layout.Arguments[i]
+	b := &arch.Bins{Ranges: s.Empty.Ranges, Operand: traced.Operand, MayFault: traced.MayFault}
+	if a.Format == probe.Unreadable {
+		b.Operand = arch.Operand{}
+	}
+	b.Signed = b.Signed && a.Format != probe.Text
+	return b
+}
+
+// Counted implements Counting.
+func (s *HistogramSink) Counted(site *probe.Site, counts []uint64) {
+	h := s.of(site)
+	for i, n := range counts[:min(len(counts), h.Count())] {
+		h.addCount(i, n)
+	}
 }
 
 // Dropped implements Incomplete.
@@ -150,31 +171,32 @@ func (s *HistogramSink) Dropped(site *probe.Site, n uint64) {
 		s.dropped = map[string]uint64{}
 	}
 	if _, has := s.Argument.Find(site); has {
+		s.of(site)
 		s.dropped[site.Text] += n
 	}
 }
 
 // Close implements Sink.
 func (s *HistogramSink) Close() error {
-	all := map[string]bool{}
-	for _, counts := range []map[string]uint64{s.unread, s.dropped} {
-		for name := range counts {
-			all[name] = true
+	hasDrawn, lacking := false, uint64(0)
+	for _, name := range slices.Sorted(maps.Keys(s.histograms)) {
+		h, dropped := s.histograms[name], s.dropped[name]
+		if h.counts == nil && dropped == 0 {
+			continue
 		}
-	}
-	for name := range s.histograms {
-		all[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(s.W, "%s %s\n", name, &s.Argument)
-		if h := s.histograms[name]; h != nil {
-			h.write(s.W)
+		h.write(s.W)
+		hasDrawn = hasDrawn || !h.isEmpty()
+		writeLacking(s.W, dropped, "hit", "dropped")
+		if lacking += dropped; h.counts != nil {
+			writeLacking(s.W, h.counts[h.Unread()], "hit", "made with an argument that could not be read")
 		}
-		writeLacking(s.W, s.dropped[name], "hit", "dropped")
-		writeLacking(s.W, s.unread[name], "hit", "made with an argument that could not be read")
 	}
-	if len(s.histograms) == 0 {
+	switch {
+	case !hasDrawn:
 		return fmt.Errorf("no probe with a number %s has fired", &s.Argument)
+	case lacking > 0:
+		return fmt.Errorf("the histogram lacks %s that the tracer could not read in time", message.Plural(int(lacking), "hit"))
 	}
 	return nil
 }
@@ -263,7 +285,7 @@ func (s *BetweenSink) Dropped(site *probe.Site, n uint64) {
 
 // Close implements Sink.
 func (s *BetweenSink) Close() error {
-	if s.histogram.total > 0 {
+	if !s.histogram.isEmpty() {
 		fmt.Fprintln(s.W, "nanoseconds")
 		s.histogram.write(s.W)
 	}
@@ -273,7 +295,7 @@ func (s *BetweenSink) Close() error {
 	}
 	writeLacking(s.W, s.forgotten, "thread", "between the probes for too long")
 	writeLacking(s.W, s.unknown, "hit", "made by a thread whose ID is not known")
-	if s.histogram.total == 0 {
+	if s.histogram.isEmpty() {
 		return errors.New("no thread has reached the second probe after the first")
 	}
 	return nil

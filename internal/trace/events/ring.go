@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/trace/probe"
 )
 
 // maxRings bounds the rings, and ringBytes the memory of all of one size of events.
@@ -158,6 +157,3 @@ func (r *ringReader) ready(at, position, most uint64) (n uint64, err error) {
 	}
 	return n, nil
 }
-
-// CounterRings returns how many counters a site has, one for each ring.
-func CounterRings(processors int) uint32 { return NewRing(probe.MinimumEvent, processors).Count }
