@@ -801,6 +801,21 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
  * provider `sdt'. They define the probe where they are used. C++ needs it
  * declared, as above, for guards and for tracepoints that are calls.
  */
+#ifdef _sdtp_sys_sdt /* a header of sdtconvert's dtrace -h has brought SystemTap's */
+#undef DTRACE_PROBE
+#undef DTRACE_PROBE1
+#undef DTRACE_PROBE2
+#undef DTRACE_PROBE3
+#undef DTRACE_PROBE4
+#undef DTRACE_PROBE5
+#undef DTRACE_PROBE6
+#undef DTRACE_PROBE7
+#undef DTRACE_PROBE8
+#undef DTRACE_PROBE9
+#undef DTRACE_PROBE10
+#undef DTRACE_PROBE11
+#undef DTRACE_PROBE12
+#endif
 #define DTRACE_PROBE_DECLARE(name) SDT_DECLARE_(_##name)
 #define DTRACE_PROBE_ENABLED(name) SDT_TEST_(_##name)
 /*

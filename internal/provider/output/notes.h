@@ -4,6 +4,76 @@
 #error "this header has probes of Linux: make it for the system, with --target"
 #endif
 #if defined(__ELF__) && defined(__GNUC__)
+/* SystemTap's dtrace -h includes its <sys/sdt.h>, whose macros sources go on with. Those of sdt.h with the same names stay. */
+#if defined(__has_include) && !defined(_SYS_SDT_H)
+#if __has_include(<sys/sdt.h>)
+#ifdef SDTCONVERT_SDT_H
+#pragma push_macro("DTRACE_PROBE")
+#pragma push_macro("DTRACE_PROBE1")
+#pragma push_macro("DTRACE_PROBE2")
+#pragma push_macro("DTRACE_PROBE3")
+#pragma push_macro("DTRACE_PROBE4")
+#pragma push_macro("DTRACE_PROBE5")
+#pragma push_macro("DTRACE_PROBE6")
+#pragma push_macro("DTRACE_PROBE7")
+#pragma push_macro("DTRACE_PROBE8")
+#pragma push_macro("DTRACE_PROBE9")
+#pragma push_macro("DTRACE_PROBE10")
+#pragma push_macro("DTRACE_PROBE11")
+#pragma push_macro("DTRACE_PROBE12")
+#undef DTRACE_PROBE
+#undef DTRACE_PROBE1
+#undef DTRACE_PROBE2
+#undef DTRACE_PROBE3
+#undef DTRACE_PROBE4
+#undef DTRACE_PROBE5
+#undef DTRACE_PROBE6
+#undef DTRACE_PROBE7
+#undef DTRACE_PROBE8
+#undef DTRACE_PROBE9
+#undef DTRACE_PROBE10
+#undef DTRACE_PROBE11
+#undef DTRACE_PROBE12
+#endif
+#ifdef __cplusplus
+extern "C++" {
+#include <sys/sdt.h>
+}
+#else
+#include <sys/sdt.h>
+#endif
+#ifdef SDTCONVERT_SDT_H
+#undef DTRACE_PROBE
+#undef DTRACE_PROBE1
+#undef DTRACE_PROBE2
+#undef DTRACE_PROBE3
+#undef DTRACE_PROBE4
+#undef DTRACE_PROBE5
+#undef DTRACE_PROBE6
+#undef DTRACE_PROBE7
+#undef DTRACE_PROBE8
+#undef DTRACE_PROBE9
+#undef DTRACE_PROBE10
+#undef DTRACE_PROBE11
+#undef DTRACE_PROBE12
+#pragma pop_macro("DTRACE_PROBE")
+#pragma pop_macro("DTRACE_PROBE1")
+#pragma pop_macro("DTRACE_PROBE2")
+#pragma pop_macro("DTRACE_PROBE3")
+#pragma pop_macro("DTRACE_PROBE4")
+#pragma pop_macro("DTRACE_PROBE5")
+#pragma pop_macro("DTRACE_PROBE6")
+#pragma pop_macro("DTRACE_PROBE7")
+#pragma pop_macro("DTRACE_PROBE8")
+#pragma pop_macro("DTRACE_PROBE9")
+#pragma pop_macro("DTRACE_PROBE10")
+#pragma pop_macro("DTRACE_PROBE11")
+#pragma pop_macro("DTRACE_PROBE12")
+#else
+#define _sdtp_sys_sdt 1 /* which sdt.h asks for */
+#endif
+#endif
+#endif
 /*
  * An argument is told as its size, 1, 2, 4 or 8, with 0x8000 if it is signed, and a place. gdb reads no other sizes, and
  * none of the arguments if there is one. So what is no integer, enumeration or pointer is told as an unsigned number of
