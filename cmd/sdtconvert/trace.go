@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -34,13 +33,19 @@ var (
 	traceCountOption = &option{name: "count", letter: "c",
 		help: "only count hits, by probe and function"}
 	traceByOption = &option{name: "by", value: "KEY[,KEY]",
-		help: "with -c, count by these: an argument, tid, pid, provider, module, function, name"}
+		help: "with -c, --hist, --lhist and --between, count by these: an argument, tid, pid, provider, module, function, name"}
 	traceHistOption = &option{name: "hist", value: "ARG",
 		help: "draw a histogram of an argument (arg0 is the first), by powers of two"}
 	traceLinearOption = &option{name: "lhist", value: "ARG,LOW,HIGH,WIDTH",
 		help: "draw a histogram of an argument, by ranges of one width"}
 	traceBetweenOption = &option{name: "between", value: "PROBE,PROBE",
 		help: "draw a histogram of the time from one probe to another of the same thread"}
+	tracePairOption = &option{name: "pair", value: "KEY[,KEY]",
+		help: "with --between, hits belong together that agree in these, whatever their threads"}
+	traceEveryOption = &option{name: "every", value: "TIME",
+		help: "with -c, --hist, --lhist and --between, write what was counted so far after each TIME"}
+	traceClearOption = &option{name: "clear",
+		help: "with --every, begin anew each time"}
 	traceOutputOption = &option{name: "output", letter: "o", value: "PATH", complete: completeFile,
 		help: "write there, and not to standard output"}
 	traceFormatOption = &option{name: "format", value: "FORMAT",
@@ -76,7 +81,7 @@ was started gets it.`,
 			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption, traceNoTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
-			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, traceOutputOption, traceFormatOption,
+			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, tracePairOption, traceEveryOption, traceClearOption, traceOutputOption, traceFormatOption,
 		}},
 		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
@@ -94,7 +99,8 @@ type traceFlags struct {
 	follow, count, traps, noTraps         bool
 	allowNone                             bool
 	hist, linear, between, output, format string
-	filter, limit, by                     string
+	filter, limit, by, pair, every        string
+	clear                                 bool
 	most                                  int
 	required                              []string
 	requiredPatterns                      []listing.Pattern
@@ -111,6 +117,9 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("hist", &f.hist)
 	s.bind("lhist", &f.linear)
 	s.bind("between", &f.between)
+	s.bind("pair", &f.pair)
+	s.bind("every", &f.every)
+	s.bind("clear", &f.clear)
 	s.bind("output", &f.output)
 	s.bind("format", &f.format)
 	s.bind("filter", &f.filter)
@@ -147,9 +156,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 	if o.Sink, err = f.sink(p, w); err != nil {
 		return false, err
 	}
-	if o.Count {
-		o.Sink = nil
-	}
+	o.Head = func(at time.Time) { fmt.Fprintln(w, at.Format(time.TimeOnly)) }
 	o.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	o.Listing.Places.Warn = func(error) {} // of debug information, which is not read
 	o.Environ, o.Files = p.Environ, []uintptr{descriptor(p.Stdin, 0), descriptor(p.Stdout, 1), descriptor(p.Stderr, 2)}
@@ -160,9 +167,6 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 			message.Line(p.Stderr, "sdtconvert: %s", line)
 		}
 		return false, err
-	}
-	if f.count && f.by == "" {
-		printCounts(out, o.Sink, statistics)
 	}
 	err = errors.Join(err, out.Flush(), file.Close())
 	if errors.Is(err, syscall.EPIPE) {
@@ -207,8 +211,14 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, usagef("--breakpoints and --no-breakpoints exclude each other")
 	case len(f.summaries()) > 1:
 		return nil, usagef("-c, --hist, --lhist and --between exclude each other")
-	case f.set.Changed("by") && (!f.count || f.by == ""):
-		return nil, usagef("--by KEY[,KEY] needs -c")
+	case f.set.Changed("by") && (len(f.summaries()) == 0 || f.by == ""):
+		return nil, usagef("--by KEY[,KEY] needs -c, --hist, --lhist or --between")
+	case f.set.Changed("pair") && (f.between == "" || f.pair == ""):
+		return nil, usagef("--pair KEY[,KEY] needs --between")
+	case f.set.Changed("every") && len(f.summaries()) == 0:
+		return nil, usagef("--every TIME needs -c, --hist, --lhist or --between")
+	case f.clear && f.every == "":
+		return nil, usagef("--clear needs --every TIME")
 	case f.set.Changed("output") && f.output == "":
 		return nil, usagef("-o is empty")
 	case f.set.Changed("events") && f.most <= 0:
@@ -216,12 +226,13 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	case f.set.Changed("filter") && strings.TrimSpace(f.filter) == "":
 		return nil, usagef("--filter is empty")
 	}
-	o.Count = f.count && f.filter == "" && f.most == 0 && f.by == ""
-	if f.limit != "" {
-		if o.For, err = time.ParseDuration(f.limit); err != nil || o.For <= 0 {
-			return nil, usagef("--for %s is not a time: want 10s or 2m", f.limit)
-		}
+	if o.For, err = f.duration("for", f.limit); err != nil {
+		return nil, err
 	}
+	if o.Every, err = f.duration("every", f.every); err != nil {
+		return nil, err
+	}
+	o.Clear = f.clear
 	if o.Declarations, err = readDeclarations(f.types); err != nil {
 		return nil, err
 	}
@@ -231,6 +242,18 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// duration returns the value of a flag, 0 if it is not given.
+func (f *traceFlags) duration(flag, text string) (time.Duration, error) {
+	if !f.set.Changed(flag) {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usagef("--%s %s is not a time: want 10s or 2m", flag, text)
+	}
+	return d, nil
 }
 
 // readDeclarations reads provider files.
@@ -284,16 +307,13 @@ func (f *traceFlags) parseProbes(o *trace.Options, probes []string) error {
 	return nil
 }
 
-// summaries are the values of the flags that ask for a summary, by name.
-func (f *traceFlags) summaries() map[string]string {
-	all := map[string]string{"hist": f.hist, "lhist": f.linear, "between": f.between}
-	switch {
-	case f.by != "":
-		all["by"] = f.by
-	case f.count:
-		all["count"] = "true"
+// summaries are those that flags ask for.
+func (f *traceFlags) summaries() (all []events.Summary) {
+	for _, s := range []events.Summary{{Name: "count", Value: map[bool]string{true: "true"}[f.count]}, {Name: "hist", Value: f.hist}, {Name: "lhist", Value: f.linear}, {Name: "between", Value: f.between}} {
+		if s.By, s.Pair = f.by, f.pair; s.Value != "" {
+			all = append(all, s)
+		}
 	}
-	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }
 
@@ -322,12 +342,8 @@ func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
 			return nil, err
 		}
 	}
-	for _, summary := range events.Summaries {
-		value, ok := summaries[summary.Name]
-		if !ok {
-			continue
-		}
-		sink, err := summary.New(value, w)
+	if len(summaries) > 0 {
+		sink, err := summaries[0].NewSink(w)
 		if errors.Is(err, events.ErrFormat) {
 			err = usageError{err}
 		}

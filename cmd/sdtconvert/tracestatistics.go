@@ -15,7 +15,6 @@ import (
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/trace"
-	"sdtconvert/internal/trace/events"
 	"sdtconvert/internal/trace/probe"
 )
 
@@ -96,18 +95,6 @@ func probeCounts(s *trace.Statistics) (counts []*probeCount) {
 		return cmp.Or(cmp.Compare(b.hits+b.dropped, a.hits+a.dropped), strings.Compare(a.name, b.name))
 	})
 	return counts
-}
-
-// printCounts prints how often each probe has fired.
-func printCounts(w io.Writer, sink events.Sink, s *trace.Statistics) {
-	filtered, isFiltered := sink.(*events.CountSink)
-	for _, c := range probeCounts(s) {
-		hits := c.hits
-		if isFiltered {
-			hits = filtered.Counts[c.name]
-		}
-		message.Line(w, "%12d %s", hits, c.name)
-	}
 }
 
 // printStatistics prints what the run has done.

@@ -59,10 +59,10 @@ func Run(o Options) (*Statistics, error) {
 		return nil, err
 	}
 	t.session = &arm.Session{
-		Listing: o.Listing, Declarations: o.Declarations, Census: o.Census, Filter: o.Filter, Count: o.Count, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
+		Listing: o.Listing, Declarations: o.Declarations, Census: o.Census, Filter: o.Filter, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
 	}
 	collector := &events.Collector{
-		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Clock: events.NewClock(),
+		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Every: o.Every, Clear: o.Clear, Head: o.Head, Clock: events.NewClock(),
 		Full: sync.OnceFunc(func() { close(t.finished) }),
 	}
 	t.session.Collector = collector

@@ -32,13 +32,15 @@ type Options struct {
 	Files        []uintptr // its standard streams
 	Environ      []string
 	Follow       bool           // children and other programs that a process becomes
-	Count        bool           // hits are counted, and no event is made
 	Traps        bool           // all sites get breakpoints
 	NoTraps      bool           // no site gets one
 	Most         uint64         // events until the end, 0 for any number
 	For          time.Duration  // until the end, 0 for as long as the processes run
 	Filter       *events.Filter // nil for all events
-	Sink         events.Sink    // nil if hits are counted
+	Sink         events.Sink
+	Every        time.Duration   // after which the sink shows what it has counted, 0 if that is at the end
+	Clear        bool            // the sink begins anew then
+	Head         func(time.Time) // called before each of these
 	Warn         func(error)
 	Signalled    <-chan Request // what the user asks for
 }

@@ -216,12 +216,36 @@ func TestHistogramsOfPrograms(t *testing.T) {
 		{[]string{"-c", "--by", "name,arg0"}, `(?s)^ +1 placed, 1\n +1 placed, 2\n.* +1 placed, 9\n$`},
 		{[]string{"--hist", "arg0"}, `\[4, 8\) +4 \|@{50}\|`},
 		{[]string{"--lhist", "arg0,0,9,3"}, `\[3, 6\) +3 \|@{50}\|`},
+		{[]string{"--hist", "arg0", "--by", "arg1"}, `"a" arg0\n +\[1, 2\) +1 \|@{50}\|\n"b" arg0\n`},
 		{[]string{"--between", "placed,placed"}, `(?s)nanoseconds.*\[8M, 16M\) +[4-8] \|@{50}\|`},
 	} {
 		out, messages, err := tools.Command{}.Apart(converter, append(append([]string{"trace"}, c.flags...), program...)...)
 		expect.OK(t, err, "%s", messages)
 		if !regexp.MustCompile(c.want).MatchString(out) {
 			t.Errorf("%s: got\n%s", c.flags, out)
+		}
+	}
+}
+
+// A live view shows what was counted so far, or since the last time.
+func TestLiveViews(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := append([]string{"--", orders(t)}, strings.Fields("a b c d e f g h i")...)
+	for _, flags := range [][]string{{"-c"}, {"-c", "--clear"}, {"-c", "--clear", "--filter", `arg1 != "x"`}, {"--lhist", "arg0,0,100,100", "--clear"}} {
+		out, messages, err := tools.Command{}.Apart(converter, slices.Concat([]string{"trace", "--every", "30ms"}, flags, program)...)
+		expect.OK(t, err, "%s", messages)
+		sum, last := 0, 0
+		for _, count := range regexp.MustCompile(`(?m)^ +(?:\[0, 100\) +)?(\d) (?:shop:orders:main:placed$|\|)`).FindAllStringSubmatch(out, -1) {
+			last = int(count[1][0] - '0')
+			sum += last
+		}
+		if !slices.Contains(flags, "--clear") {
+			sum = last
+		}
+		expect.Equal(t, 9, sum, "%s: got\n%s", flags, out)
+		if views := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d$`).FindAllString(out, -1); len(views) < 2 {
+			t.Errorf("%s: %d views:\n%s", flags, len(views), out)
 		}
 	}
 }

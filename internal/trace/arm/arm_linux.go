@@ -165,11 +165,8 @@ func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool
 	if js.Resume > 0 {
 		t.Resume = s.Address + js.Resume
 	}
-	if a.session.Count {
-		err = a.countHits(t, s)
-	} else if isCounted, countErr := a.countBins(t, s); isCounted || countErr != nil {
-		err = countErr
-	} else {
+	isCounted, err := a.countForSink(t, s)
+	if !isCounted && err == nil {
 		err = a.record(t, s)
 	}
 	if err != nil {

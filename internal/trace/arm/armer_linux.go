@@ -43,6 +43,7 @@ type state struct {
 	rings        map[uint32]*events.Rings // by the size of their events
 	tables       []*events.Counters
 	counters     []uint64 // addresses of tables of counters
+	hits         []uint64 // addresses of tables of counters for the sink
 	bins         []uint64 // addresses of tables of counters by argument
 	cannotCall   bool     // no thread can make calls: sites get breakpoints from then on
 	hasJustBegun bool
@@ -61,7 +62,7 @@ func (s *state) clone() state {
 			c.traps[old.at] = &copied
 		}
 	}
-	c.tables, c.counters, c.bins = slices.Clone(s.tables), slices.Clone(s.counters), slices.Clone(s.bins)
+	c.tables, c.counters, c.hits, c.bins = slices.Clone(s.tables), slices.Clone(s.counters), slices.Clone(s.hits), slices.Clone(s.bins)
 	return c
 }
 
@@ -122,7 +123,7 @@ func (a *Armer) Fork(child inject.Process) *Armer {
 // Release reads what a process has left in its rings, after its last hit.
 func (a *Armer) Release() {
 	a.session.Collector.Release(slices.Collect(maps.Values(a.rings)), a.tables)
-	a.rings, a.tables, a.counters, a.bins = map[uint32]*events.Rings{}, nil, nil, nil
+	a.rings, a.tables, a.counters, a.hits, a.bins = map[uint32]*events.Rings{}, nil, nil, nil, nil
 }
 
 // Separate gives a child rings of its own, while its only thread is stopped: in another PID namespace its threads have IDs that threads of its
@@ -250,7 +251,7 @@ func (a *Armer) ringSet(size uint32) (*events.Rings, error) {
 	return a.rings[size], nil
 }
 
-// counter returns the address of a site's counters, one for each ring.
+// counter returns the address of a site's counters of hits that a filter rejects, one for each ring.
 func (a *Armer) counter(site uint32) (uint64, error) {
 	return a.counterIn(&a.counters, events.NewCounterLayout(1, runtime.NumCPU()), site)
 }
@@ -268,23 +269,28 @@ func (a *Armer) counterIn(addresses *[]uint64, layout events.CounterLayout, site
 				return 0, errors.Join(err, memory.Close())
 			}
 		}
-		counts := &events.Counters{CounterLayout: layout, Memory: memory, First: uint32(len(*addresses)) * layout.Sites}
+		counts := &events.Counters{CounterLayout: layout, Memory: memory, First: uint32(len(*addresses)) * layout.Sites, ForSink: addresses != &a.counters}
 		a.session.Collector.AddCounters(counts)
 		*addresses, a.tables = append(*addresses, address), append(a.tables, counts)
 	}
 	return (*addresses)[table] + layout.At(site), nil
 }
 
-// countBins has a trampoline count by an argument what the sink wants. ok is false if it cannot.
-func (a *Armer) countBins(t *arch.Trampoline, s *probe.Site) (ok bool, err error) {
+// countForSink has a trampoline count what the sink wants. ok is false if the sink needs events.
+func (a *Armer) countForSink(t *arch.Trampoline, s *probe.Site) (ok bool, err error) {
 	sink, ok := a.session.Counting()
 	conditions, isWhole := a.session.Filter.Conditions(s)
 	if !ok || !isWhole {
 		return false, nil
 	}
-	bins := sink.Bins(s)
-	if bins == nil { // and its events would go nowhere
-		return true, a.countHits(t, s)
+	bins, ok := sink.Bins(s, len(conditions) > 0)
+	if !ok {
+		return false, nil
+	}
+	if bins == nil {
+		t.Ring.Count = events.NewCounterLayout(1, runtime.NumCPU()).Rings
+		t.Counters, err = a.counterIn(&a.hits, events.NewCounterLayout(1, runtime.NumCPU()), s.Number)
+		return true, err
 	}
 	layout := events.NewCounterLayout(bins.Count(), runtime.NumCPU())
 	const mostBytes = 1 << 28 // of memory for counters; others are counted by their events
@@ -299,11 +305,4 @@ func (a *Armer) countBins(t *arch.Trampoline, s *probe.Site) (ok bool, err error
 		t.Rejected, err = a.counter(s.Number)
 	}
 	return true, err
-}
-
-// countHits has a trampoline count hits.
-func (a *Armer) countHits(t *arch.Trampoline, s *probe.Site) (err error) {
-	t.Ring.Count = events.NewCounterLayout(1, runtime.NumCPU()).Rings
-	t.Counters, err = a.counter(s.Number)
-	return err
 }

@@ -17,7 +17,6 @@ type Session struct {
 	Declarations probe.Declarations
 	Census       *probe.Census
 	Filter       *events.Filter // nil for all events
-	Count        bool           // hits are counted, and no event is made
 	Traps        bool           // all sites get breakpoints
 	NoTraps      bool           // no site gets one
 	Collector    *events.Collector

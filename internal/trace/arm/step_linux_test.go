@@ -134,7 +134,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	expect.OK(t, process.Open())
 	sink := &recorded{}
 	var drawn strings.Builder
-	session := &Session{Life: expect.Value(inject.NewLife())(t), Count: mode == "counts", Warn: func(err error) { t.Error(err) }}
+	session := &Session{Life: expect.Value(inject.NewLife())(t), Warn: func(err error) { t.Error(err) }}
 	layout := expect.Value(linkerset.ParseLayout(linkerset.Pairs.String(), ""))(t)
 	session.Listing = listing.Options{Options: sites.Options{Layouts: layout.All()}}
 	session.Declarations = probe.Declarations{"step:text": {{Type: "long"}, {Type: "char *"}}}
@@ -145,6 +145,8 @@ func stepThrough(t *testing.T, path, mode string) {
 	switch mode {
 	case "events", "filter":
 		session.Collector.Sink = sink
+	case "counts":
+		session.Collector.Sink = &events.CountSink{W: &drawn}
 	case "powers", "ranges":
 		session.Collector.Sink = histogram(t, mode, &drawn)
 	}
@@ -222,6 +224,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	}
 	switch mode {
 	case "counts":
+		expect.Equal(t, 6, strings.Count(drawn.String(), fmt.Sprintf("%12d step:", rounds)), "%s", &drawn)
 		return
 	case "powers", "ranges":
 		checkDrawn(t, drawn.String(), mode, rounds)
@@ -250,8 +253,7 @@ func histogram(t *testing.T, mode string, w io.Writer) events.Sink {
 	if mode == "powers" {
 		name, value = "hist", "arg1"
 	}
-	i := slices.IndexFunc(events.Summaries, func(s events.Summary) bool { return s.Name == name })
-	return expect.Value(events.Summaries[i].New(value, w))(t)
+	return expect.Value((&events.Summary{Name: name, Value: value}).NewSink(w))(t)
 }
 
 // checkDrawn compares histograms with what the program has passed.

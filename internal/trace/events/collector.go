@@ -18,6 +18,9 @@ type Collector struct {
 	Sink   Sink                 // nil if hits are only counted
 	Filter *Filter              // nil for all events
 	Most   uint64               // events until the end, 0 for any number
+	Every  time.Duration        // after which the sink shows what it has counted, 0 if that is at the end
+	Clear  bool                 // the sink begins anew then
+	Head   func(time.Time)      // called before each of these, nil for nothing
 	Full   func()               // called when the sink wants no more
 	Clock  *Clock
 
@@ -27,8 +30,8 @@ type Collector struct {
 	pending  []Event // not yet in order
 	hits     []uint64
 	dropped  []uint64
-	bins     map[uint32][]uint64 // what trampolines have counted for the sink, by site
-	values   []uint64            // room for the values of events
+	counted  counted
+	values   []uint64 // room for the values of events
 	scratch  Event
 	emitted  uint64
 	ended    atomic.Bool
@@ -44,19 +47,12 @@ type Rings struct {
 	users   int
 }
 
-// Counters are counters of hits, for as many sites as the layout says from First on.
-type Counters struct {
-	CounterLayout
-	Memory Memory
-	First  uint32
-	users  int
-}
-
 // delay is how long an event waits for earlier ones, of threads that were interrupted while they wrote them.
 const delay = 20 * time.Millisecond
 
 // Run reads until stop is closed.
 func (c *Collector) Run(stop <-chan struct{}) {
+	show := time.Now().Add(c.Every)
 	for pause := time.Millisecond; ; {
 		begun := ReadClock()
 		c.mutex.Lock()
@@ -64,6 +60,10 @@ func (c *Collector) Run(stop <-chan struct{}) {
 		ready := c.ready(begun - min(begun, uint64(float64(delay)/c.Clock.rate)))
 		c.mutex.Unlock()
 		c.deliver(ready) // which waits for a reader of the output; the program does not
+		if c.Every > 0 && time.Now().After(show) {
+			c.show()
+			show = time.Now().Add(c.Every)
+		}
 		switch {
 		case count > 10000:
 			pause = 0
@@ -161,7 +161,7 @@ func (c *Collector) Trapped(e Event) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if len(c.pending) >= mostTrapped {
-		c.count(&c.dropped, e.Number, 1)
+		c.drop(e.Number, 1)
 		return
 	}
 	values := e.Values
@@ -242,12 +242,7 @@ func (c *Collector) Release(rings []*Rings, tables []*Counters) {
 			continue
 		}
 		c.drain(ring, true)
-		for i := range c.Sites() {
-			n, err := ring.memory.Load(DroppedAt(ring.Ring, uint32(i+1)))
-			if err == nil && n > 0 {
-				c.count(&c.dropped, uint32(i+1), n)
-			}
-		}
+		c.addDropped(ring)
 		c.Abandoned, c.Damaged = c.Abandoned+ring.abandoned, c.Damaged+ring.damaged
 		c.rings = slices.DeleteFunc(c.rings, func(r *Rings) bool { return r == ring })
 		ring.memory.Close()
@@ -262,49 +257,6 @@ func (c *Collector) Release(rings []*Rings, tables []*Counters) {
 	}
 }
 
-// addCounts adds the counters of a table to the hits, and to what the sink gets.
-func (c *Collector) addCounts(table *Counters) {
-	for i := range c.Sites() {
-		number := uint32(i + 1)
-		if number < table.First || number-table.First >= table.Sites {
-			continue
-		}
-		for word, n := range table.read(number) {
-			if n == 0 {
-				continue
-			}
-			if c.count(&c.hits, number, n); table.Words > 1 {
-				c.countBin(number, word, n)
-			}
-		}
-	}
-}
-
-// read returns the counts of a site, of all rings together.
-func (t *Counters) read(site uint32) []uint64 {
-	counts, data := make([]uint64, t.Words), make([]byte, t.Words*wordBytes)
-	for ring := range t.Rings {
-		if _, err := t.Memory.ReadAt(data, int64(t.At(site)+uint64(ring)*uint64(t.Stride))); err != nil {
-			continue
-		}
-		for i := range counts {
-			counts[i] += binary.NativeEndian.Uint64(data[wordBytes*i:])
-		}
-	}
-	return counts
-}
-
-// countBin counts in a range of a site.
-func (c *Collector) countBin(number uint32, word int, n uint64) {
-	if c.bins == nil {
-		c.bins = map[uint32][]uint64{}
-	}
-	if missing := word + 1 - len(c.bins[number]); missing > 0 {
-		c.bins[number] = append(c.bins[number], make([]uint64, missing)...)
-	}
-	c.bins[number][word] += n
-}
-
 // Close hands over the last events.
 func (c *Collector) Close() error {
 	if c.Sink == nil {
@@ -314,19 +266,8 @@ func (c *Collector) Close() error {
 	ready := c.ready(^uint64(0))
 	c.mutex.Unlock()
 	c.deliver(ready)
-	sites := c.Sites()
-	if sink, ok := c.Sink.(Counting); ok {
-		for number, counts := range c.bins {
-			sink.Counted(sites[number-1], counts)
-		}
-	}
-	if sink, ok := c.Sink.(Incomplete); ok {
-		for _, site := range sites {
-			if _, dropped := c.Totals(site.Number); dropped > 0 {
-				sink.Dropped(site, dropped)
-			}
-		}
-	}
+	c.handOver()
+	c.head()
 	return c.Sink.Close()
 }
 

@@ -50,15 +50,23 @@ type Flusher interface {
 
 // Counting is a Sink for which trampolines can count in the place of events.
 type Counting interface {
-	// Bins says how a trampoline of a site counts. It is nil if the sink wants nothing of the site.
-	Bins(site *probe.Site) *arch.Bins
-	// Counted is called before Close with what trampolines of a site have counted.
+	// Bins says how a trampoline of a site counts, nil for hits alone. isFiltered says that not all hits count. If ok is false, the sink needs events.
+	Bins(site *probe.Site, isFiltered bool) (bins *arch.Bins, ok bool)
+	// Counted is called with what trampolines of a site have counted since the last call: nil if nothing.
 	Counted(site *probe.Site, counts []uint64)
+}
+
+// View is a Sink that shows what it has counted, also before the end.
+type View interface {
+	// Show writes what was counted.
+	Show() error
+	// Clear begins anew.
+	Clear()
 }
 
 // Incomplete is a Sink that says in its output which hits it lacks.
 type Incomplete interface {
-	// Dropped is called before Close, for each site of which the rings had no room for n hits.
+	// Dropped is called for each site of which the rings had no room for n hits since the last call.
 	Dropped(site *probe.Site, n uint64)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -144,7 +145,8 @@ func TestCountedHistograms(t *testing.T) {
 	s := &HistogramSink{W: &b, Argument: Reference{index: 1}, Empty: empty}
 	site := event().Site
 	site.Layout = probe.NewLayout(site.Arguments, 0)
-	bins := s.Bins(site)
+	bins, ok := s.Bins(site, false)
+	expect.Equal(t, true, ok)
 	expect.Equal(t, 5, bins.Count())
 	s.Counted(site, []uint64{0, 1 << 63, math.MaxUint64, 0, 2, 7})
 	expect.OK(t, s.Close())
@@ -152,10 +154,12 @@ func TestCountedHistograms(t *testing.T) {
 	expect.Contains(t, b.String(), "not counted: 2 hits that were made with an argument that could not be read")
 	s.Dropped(site, 3)
 	expect.Error(t, s.Close(), "the histogram lacks 3 hits")
-	expect.Equal(t, (*arch.Bins)(nil), (&HistogramSink{Argument: Reference{name: "none"}}).Bins(site))
+	bins, ok = (&HistogramSink{Argument: Reference{name: "none"}}).Bins(site, false)
+	expect.Equal(t, true, ok && bins == nil)
 	unreadable := manyArguments().Site
 	unreadable.Layout = probe.NewLayout(unreadable.Arguments, 0)
-	expect.Equal(t, 0, (&HistogramSink{Argument: Reference{index: 3}}).Bins(unreadable).Size)
+	bins, _ = (&HistogramSink{Argument: Reference{index: 3}}).Bins(unreadable, false)
+	expect.Equal(t, 0, bins.Size)
 }
 
 // A filter is whole if trampolines can test all of it.
@@ -186,7 +190,7 @@ func TestLines(t *testing.T) {
 // A histogram of times forgets threads rather than grow without end, and says so; threads of two processes are two.
 func TestThreadsBetween(t *testing.T) {
 	var b bytes.Buffer
-	s := expect.Value(Summaries[slices.IndexFunc(Summaries, func(s Summary) bool { return s.Name == "between" })].New("from,to", &b))(t)
+	s := expect.Value((&Summary{Name: "between", Value: "from,to"}).NewSink(&b))(t)
 	from, to := event(), event()
 	first, second := *from.Site, *to.Site
 	first.Name, second.Name = "from", "to"
@@ -195,14 +199,14 @@ func TestThreadsBetween(t *testing.T) {
 		e.Process, e.Thread, e.Time = &Process{ID: process}, thread, newClockOnce.ticks+time
 		s.Event(e, newClockOnce)
 	}
-	for i := range 3 * mostThreads {
+	for i := range 3 * mostPairs {
 		hit(from, 1, int32(i+1), uint64(i))
 	}
-	expect.Equal(t, true, len(s.(*BetweenSink).begun) <= mostThreads)
+	expect.Equal(t, true, len(s.(*BetweenSink).begun) <= mostPairs)
 	hit(from, 1, 7, 1<<20)
 	hit(to, 2, 7, 1<<21) // of another process
 	hit(to, 1, 0, 1<<21)
-	expect.Error(t, s.Close(), "no thread")
+	expect.Error(t, s.Close(), "nothing has reached")
 	hit(to, 1, 7, 1<<21)
 	expect.OK(t, s.Close())
 	expect.Contains(t, b.String(), "not counted: 1 hit that was made by a thread whose ID is not known")
@@ -230,10 +234,8 @@ func TestHostileNames(t *testing.T) {
 				sink = f.New(directory, &b)
 			}
 		}
-		for _, s := range Summaries {
-			if s.Name == name {
-				sink = expect.Value(s.New(value, &b))(t)
-			}
+		if sink == nil {
+			sink = expect.Value((&Summary{Name: name, Value: value}).NewSink(&b))(t)
 		}
 		for range 2 {
 			expect.Equal(t, true, sink.Event(e, newClockOnce), "%s", name)
@@ -404,4 +406,77 @@ func TestKeys(t *testing.T) {
 		_, err := ParseKeys(text)
 		expect.Error(t, err, part, "%s", text)
 	}
+}
+
+// Histograms by a key have one for each, and pairs are found by a key of both.
+func TestSummariesByKeys(t *testing.T) {
+	var b strings.Builder
+	s := expect.Value((&Summary{Name: "hist", Value: "arg1", By: "arg2"}).NewSink(&b))(t)
+	for _, text := range []string{"tea", "milk", "tea"} {
+		e := event()
+		e.Texts[2].Text = text
+		s.Event(e, nil)
+	}
+	_, ok := s.(Counting).Bins(event().Site, false)
+	expect.Equal(t, false, ok, "trampolines count by texts")
+	expect.OK(t, s.Close())
+	expect.Equal(t, "\"milk\" arg1\n              [4, 8)          1 |"+strings.Repeat("@", 50)+"|\n\"tea\" arg1\n              [4, 8)          2 |"+strings.Repeat("@", 50)+"|\n", b.String())
+	s.(View).Clear()
+	b.Reset()
+	expect.OK(t, s.(View).Show())
+	expect.Equal(t, "", b.String())
+
+	s = expect.Value((&Summary{Name: "hist", Value: "arg1", By: "function"}).NewSink(&b))(t)
+	site := event().Site
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	_, ok = s.(Counting).Bins(site, false)
+	expect.Equal(t, true, ok, "trampolines count by functions")
+
+	b.Reset()
+	s = expect.Value((&Summary{Name: "between", Value: "from,to", By: "arg2", Pair: "arg0,arg1"}).NewSink(&b))(t)
+	hit := func(name, text string, thread int32, values ...uint64) {
+		e := event()
+		site := *e.Site
+		site.Name, site.Arguments = name, site.Arguments[:len(values)]
+		e.Site, e.Process, e.Thread, e.Time, e.Values = &site, &Process{ID: int(thread)}, thread, newClockOnce.ticks+uint64(thread)*1000, values
+		e.Texts[2].Text = text
+		s.Event(e, newClockOnce)
+	}
+	hit("from", "tea", 1, 1, 1, 8)
+	hit("from", "milk", 1, 1, 2, 8)
+	hit("to", "", 2, 1, 2)
+	hit("to", "", 3, 1, 2) // whose pair is complete
+	hit("to", "", 4, 1, 1)
+	hit("to", "", 5, 1) // without a key
+	expect.OK(t, s.Close())
+	expect.Equal(t, 1, strings.Count(b.String(), "\"milk\" nanoseconds\n"), "%s", &b)
+	expect.Equal(t, 1, strings.Count(b.String(), "\"tea\" nanoseconds\n"), "%s", &b)
+	expect.Equal(t, 2, strings.Count(b.String(), "          1 |@@@"), "%s", &b)
+	expect.Contains(t, b.String(), "not counted: 1 hit that was made without a key\n")
+	_, err := (&Summary{Name: "count", By: "arg12"}).NewSink(&b)
+	expect.Equal(t, true, errors.Is(err, ErrFormat))
+}
+
+// Counters are handed over once, whatever a program writes to them.
+func TestHandOver(t *testing.T) {
+	site := &probe.Site{Number: 1, Text: "a"}
+	layout := NewCounterLayout(1, 2)
+	memory := make(fakeMemory, layout.Length())
+	var b strings.Builder
+	c := &Collector{Sites: func() []*probe.Site { return []*probe.Site{site} }, Clock: newClockOnce, Sink: &CountSink{W: &b}}
+	table := &Counters{CounterLayout: layout, Memory: memory, ForSink: true}
+	c.AddCounters(table)
+	for _, n := range []uint64{5, 7, 3, 4, math.MaxUint64} {
+		memory.Store(layout.At(1), n)
+		c.show()
+		c.Sink.(*CountSink).Clear()
+	}
+	memory.Store(layout.At(1)+uint64(layout.Stride), 2) // of another ring
+	c.Release(nil, []*Counters{table})
+	expect.OK(t, c.Close())
+	want := ""
+	for _, n := range []uint64{5, 2, 0, 1, math.MaxUint64 - 4, 0} {
+		want += fmt.Sprintf("%12d a\n", n)
+	}
+	expect.Equal(t, want, b.String())
 }

@@ -23,33 +23,47 @@ var Formats = []Format{
 
 // Summary is what is written at the end, in the place of events.
 type Summary struct {
-	Name string // of its flag
-	// New returns its sink: value is that of the flag. An error that is ErrFormat is of the value.
-	New func(value string, w io.Writer) (Sink, error)
+	Name  string // of its flag
+	Value string // of its flag
+	// By has keys, of which each has a count or a histogram of its own, and Pair those by which hits belong together; "" for none.
+	By, Pair string
 }
 
 // ErrFormat says that the value of a summary's flag makes no sense.
 var ErrFormat = errors.New("invalid format")
 
-// Summaries are all summaries.
-var Summaries = []Summary{
-	{"count", func(string, io.Writer) (Sink, error) { return &CountSink{}, nil }},
-	{"by", func(value string, w io.Writer) (Sink, error) {
-		keys, err := ParseKeys(value)
-		return &CountSink{Keys: keys, W: w}, invalid(err)
-	}},
-	{"hist", func(value string, w io.Writer) (Sink, error) {
-		n, err := parseReference(value)
-		return &HistogramSink{W: w, Argument: n}, invalid(err)
-	}},
-	{"lhist", func(value string, w io.Writer) (Sink, error) {
-		n, empty, err := parseLinear(value)
-		return &HistogramSink{W: w, Argument: n, Empty: empty}, invalid(err)
-	}},
-	{"between", func(value string, w io.Writer) (Sink, error) {
-		from, to, err := parseBetween(value)
-		return &BetweenSink{W: w, From: from, To: to}, invalid(err)
-	}},
+// NewSink returns the sink of a summary. An error that is ErrFormat is of the value of a flag.
+func (s *Summary) NewSink(w io.Writer) (sink Sink, err error) {
+	var by, pair *Keys
+	if s.By != "" {
+		by, err = ParseKeys(s.By)
+	}
+	if s.Pair != "" && err == nil {
+		pair, err = ParseKeys(s.Pair)
+	}
+	if err != nil {
+		return nil, formatError{err}
+	}
+	switch s.Name {
+	case "hist":
+		h := &HistogramSink{W: w, Keys: by}
+		h.Argument, err = parseReference(s.Value)
+		sink = h
+	case "lhist":
+		h := &HistogramSink{W: w, Keys: by}
+		h.Argument, h.Empty, err = parseLinear(s.Value)
+		sink = h
+	case "between":
+		b := &BetweenSink{W: w, Keys: by, Pairs: pair}
+		b.From, b.To, err = parseBetween(s.Value)
+		sink = b
+	default:
+		sink = &CountSink{Keys: by, W: w}
+	}
+	if err != nil {
+		return nil, formatError{err}
+	}
+	return sink, nil
 }
 
 // formatError is an error of a flag's value.
@@ -57,10 +71,3 @@ type formatError struct{ error }
 
 // Is implements errors.Is.
 func (formatError) Is(target error) bool { return target == ErrFormat }
-
-func invalid(err error) error {
-	if err == nil {
-		return nil
-	}
-	return formatError{err}
-}

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/probe"
 )
@@ -104,28 +102,49 @@ func (h *Histogram) write(w io.Writer) {
 	}
 }
 
-// HistogramSink draws, for each probe and function, a histogram of an argument. Where it can, it has trampolines count.
+// HistogramSink draws a histogram of an argument for each probe and function, or for each key. Where it can, it has trampolines count.
 type HistogramSink struct {
 	W        io.Writer
 	Argument Reference
 	Empty    Histogram
+	Keys     *Keys // nil for probes and functions
 
-	histograms map[string]*Histogram
-	dropped    map[string]uint64
+	set      histogramSet
+	dropped  map[string]uint64
+	hasDrawn bool
+	lacking  uint64 // dropped hits of all times
 }
 
-// of returns the histogram of a site.
-func (s *HistogramSink) of(site *probe.Site) *Histogram {
+// histogramSet are histograms by name.
+type histogramSet struct {
+	histograms map[string]*Histogram
+	rest       uint64 // numbers of names for which there was no room
+}
+
+// mostHistograms bounds the histograms of a set.
+const mostHistograms = 1 << 12
+
+// of returns the histogram of a name, nil if there is no room.
+func (s *histogramSet) of(name string, empty *Histogram) *Histogram {
 	if s.histograms == nil {
 		s.histograms = map[string]*Histogram{}
 	}
-	h := s.histograms[site.Text]
-	if h == nil {
-		copied := s.Empty
+	h := s.histograms[name]
+	if h == nil && len(s.histograms) < mostHistograms {
+		copied := *empty
 		h = &copied
-		s.histograms[site.Text] = h
+		s.histograms[name] = h
 	}
 	return h
+}
+
+// add counts numbers of a range of a name.
+func (s *histogramSet) add(name string, empty *Histogram, index int, n uint64) {
+	if h := s.of(name, empty); h != nil {
+		h.addCount(index, n)
+	} else {
+		s.rest += n
+	}
 }
 
 // Event implements Sink.
@@ -133,70 +152,102 @@ func (s *HistogramSink) Event(e *Event, c *Clock) bool {
 	if _, has := s.Argument.Find(e.Site); !has {
 		return true
 	}
-	h := s.of(e.Site)
-	if n, signed, ok := s.Argument.number(e); ok {
-		h.add(n, signed)
-	} else {
-		h.addCount(h.Unread(), 1)
+	name, index := e.Text, s.Empty.Unread()
+	if s.Keys != nil {
+		name = s.Keys.of(e)
 	}
+	if n, signed, ok := s.Argument.number(e); ok {
+		index = s.Empty.Of(n, signed)
+	}
+	s.set.add(name, &s.Empty, index, 1)
 	return true
 }
 
+// siteName returns the name of a site's histogram, as far as it does not depend on the event.
+func (s *HistogramSink) siteName(site *probe.Site) string {
+	if s.Keys == nil {
+		return site.Text
+	}
+	return s.Keys.ofSite(site)
+}
+
 // Bins implements Counting.
-func (s *HistogramSink) Bins(site *probe.Site) *arch.Bins {
+func (s *HistogramSink) Bins(site *probe.Site, _ bool) (bins *arch.Bins, ok bool) {
 	i, has := s.Argument.Find(site)
-	if !has {
-		return nil
+	switch {
+	case !has:
+		return nil, true
+	case s.Keys != nil && !s.Keys.areOfSite():
+		return nil, false
 	}
 	a, traced := &site.Arguments[i], &site.Layout.Arguments[i]
-	b := &arch.Bins{Ranges: s.Empty.Ranges, Operand: traced.Operand, MayFault: traced.MayFault}
+	bins = &arch.Bins{Ranges: s.Empty.Ranges, Operand: traced.Operand, MayFault: traced.MayFault}
 	if a.Format == probe.Unreadable {
-		b.Operand = arch.Operand{}
+		bins.Operand = arch.Operand{}
 	}
-	b.Signed = b.Signed && a.Format != probe.Text
-	return b
+	bins.Signed = bins.Signed && a.Format != probe.Text
+	return bins, true
 }
 
 // Counted implements Counting.
 func (s *HistogramSink) Counted(site *probe.Site, counts []uint64) {
-	h := s.of(site)
-	for i, n := range counts[:min(len(counts), h.Count())] {
-		h.addCount(i, n)
+	if _, has := s.Argument.Find(site); !has {
+		return
+	}
+	for i, n := range counts[:min(len(counts), s.Empty.Count())] {
+		if n > 0 {
+			s.set.add(s.siteName(site), &s.Empty, i, n)
+		}
 	}
 }
 
 // Dropped implements Incomplete.
 func (s *HistogramSink) Dropped(site *probe.Site, n uint64) {
+	if _, has := s.Argument.Find(site); !has {
+		return
+	}
 	if s.dropped == nil {
 		s.dropped = map[string]uint64{}
 	}
-	if _, has := s.Argument.Find(site); has {
-		s.of(site)
+	s.lacking += n
+	if s.Keys == nil {
+		s.set.of(site.Text, &s.Empty)
 		s.dropped[site.Text] += n
+	} else {
+		s.dropped[""] += n
 	}
 }
 
-// Close implements Sink.
-func (s *HistogramSink) Close() error {
-	hasDrawn, lacking := false, uint64(0)
-	for _, name := range slices.Sorted(maps.Keys(s.histograms)) {
-		h, dropped := s.histograms[name], s.dropped[name]
-		if h.counts == nil && dropped == 0 {
-			continue
-		}
+// Show implements View.
+func (s *HistogramSink) Show() error {
+	for _, name := range slices.Sorted(maps.Keys(s.set.histograms)) {
+		h := s.set.histograms[name]
 		fmt.Fprintf(s.W, "%s %s\n", name, &s.Argument)
 		h.write(s.W)
-		hasDrawn = hasDrawn || !h.isEmpty()
-		writeLacking(s.W, dropped, "hit", "dropped")
-		if lacking += dropped; h.counts != nil {
+		s.hasDrawn = s.hasDrawn || !h.isEmpty()
+		writeLacking(s.W, s.dropped[name], "hit", "dropped")
+		if h.counts != nil {
 			writeLacking(s.W, h.counts[h.Unread()], "hit", "made with an argument that could not be read")
 		}
 	}
+	writeLacking(s.W, s.dropped[""], "hit", "dropped")
+	writeLacking(s.W, s.set.rest, "hit", fmt.Sprintf("made after %d other keys", mostHistograms))
+	return flush(s.W, nil)
+}
+
+// Clear implements View.
+func (s *HistogramSink) Clear() { s.set, s.dropped = histogramSet{}, nil }
+
+// Close implements Sink.
+func (s *HistogramSink) Close() error {
+	err := s.Show()
 	switch {
-	case !hasDrawn:
+	case err != nil:
+		return err
+	case !s.hasDrawn:
 		return fmt.Errorf("no probe with a number %s has fired", &s.Argument)
-	case lacking > 0:
-		return fmt.Errorf("the histogram lacks %s that the tracer could not read in time", message.Plural(int(lacking), "hit"))
+	case s.lacking > 0:
+		return fmt.Errorf("the histogram lacks %s that the tracer could not read in time", message.Plural(int(s.lacking), "hit"))
 	}
 	return nil
 }
@@ -206,97 +257,4 @@ func writeLacking(w io.Writer, n uint64, what, why string) {
 	if n > 0 {
 		fmt.Fprintf(w, "not counted: %s that %s %s\n", message.Plural(int(n), what), map[bool]string{true: "was", false: "were"}[n == 1], why)
 	}
-}
-
-// BetweenSink draws a histogram of the time, in nanoseconds, from one probe to another of the same thread.
-type BetweenSink struct {
-	W        io.Writer
-	From, To listing.Pattern
-
-	begun     map[threadKey]uint64 // when a thread reached From
-	forgotten uint64               // threads that were forgotten, as there were too many
-	unknown   uint64               // events that do not say their thread
-	dropped   uint64               // hits of both probes
-	histogram Histogram
-}
-
-// threadKey is a thread of a process that has rings of its own. In two processes, threads may have one ID for themselves.
-type threadKey struct {
-	process int
-	thread  int32
-}
-
-// mostThreads bounds the threads that are between two probes.
-const mostThreads = 1 << 16
-
-// parseBetween reads two probes, separated by a comma.
-func parseBetween(text string) (from, to listing.Pattern, err error) {
-	a, b, ok := strings.Cut(text, ",")
-	if !ok || a == "" || b == "" {
-		return from, to, fmt.Errorf("invalid pair of probes %q: want PROBE,PROBE", text)
-	}
-	from, err = listing.ParsePattern(a)
-	if err == nil {
-		to, err = listing.ParsePattern(b)
-	}
-	return from, to, err
-}
-
-// Event implements Sink.
-func (s *BetweenSink) Event(e *Event, c *Clock) bool {
-	if s.begun == nil {
-		s.begun = map[threadKey]uint64{}
-	}
-	if e.Thread == 0 {
-		s.unknown++
-		return true
-	}
-	key := threadKey{e.Process.ID, e.Thread}
-	if begun, ok := s.begun[key]; ok && s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
-		s.histogram.add(uint64(c.since(e.Time)-c.since(begun)), true)
-		delete(s.begun, key)
-	}
-	if s.From.Match(e.Provider, e.Probe.Module, e.Function, e.Name) {
-		if len(s.begun) == mostThreads {
-			s.forgetOldest()
-		}
-		s.begun[key] = e.Time
-	}
-	return true
-}
-
-// forgetOldest forgets the threads that have been between the probes for the longest time: most have ended there.
-func (s *BetweenSink) forgetOldest() {
-	times := slices.Sorted(maps.Values(s.begun))
-	middle := times[len(times)/2]
-	maps.DeleteFunc(s.begun, func(_ threadKey, begun uint64) bool { return begun <= middle })
-	s.forgotten += uint64(len(times) - len(s.begun))
-}
-
-// Dropped implements Incomplete.
-func (s *BetweenSink) Dropped(site *probe.Site, n uint64) {
-	for _, pattern := range []listing.Pattern{s.From, s.To} {
-		if pattern.Match(site.Provider, site.Probe.Module, site.Function, site.Name) {
-			s.dropped += n
-			return
-		}
-	}
-}
-
-// Close implements Sink.
-func (s *BetweenSink) Close() error {
-	if !s.histogram.isEmpty() {
-		fmt.Fprintln(s.W, "nanoseconds")
-		s.histogram.write(s.W)
-	}
-	if s.dropped > 0 {
-		writeLacking(s.W, s.dropped, "hit", "dropped")
-		fmt.Fprintln(s.W, "times may be too long: a hit that is missing joins two intervals")
-	}
-	writeLacking(s.W, s.forgotten, "thread", "between the probes for too long")
-	writeLacking(s.W, s.unknown, "hit", "made by a thread whose ID is not known")
-	if s.histogram.isEmpty() {
-		return errors.New("no thread has reached the second probe after the first")
-	}
-	return nil
 }

@@ -64,6 +64,7 @@ type ringReader struct {
 	tails  []uint64 // by ring: events that were read
 	stuck  []int    // by ring: passes in which the next event was not whole
 	buffer []byte
+	drops  []uint64 // by site: dropped hits that were counted
 
 	abandoned, damaged uint64
 }
