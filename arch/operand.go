@@ -48,8 +48,8 @@ func (r *OperandReader) Read(text string) (operands []Operand) {
 			place, isFloat = one[len(match[0]):], match[2] != ""
 		}
 		operand, ok := r.place(place)
-		operand.Size, operand.Signed = max(size, -size), size < 0
-		if !ok || isFloat || operand.Size > 8 || operand.Size <= 0 || operand.Size&(operand.Size-1) != 0 {
+		operand.Size, operand.Signed, operand.Float = max(size, -size), size < 0 && !isFloat, isFloat
+		if !ok || isFloat && operand.Size < 4 || operand.Size > 8 || operand.Size <= 0 || operand.Size&(operand.Size-1) != 0 {
 			operand = Operand{Base: -1, Index: -1}
 		}
 		operands = append(operands, operand)
@@ -62,6 +62,10 @@ func (r *OperandReader) place(text string) (o Operand, ok bool) {
 	o.Base, o.Index, o.Scale = -1, -1, 1
 	if at, ok := r.register(text); ok {
 		o.Kind, o.Base = InRegister, at
+		return o, true
+	}
+	if n, ok := r.Threads.Vectors.Number(strings.TrimPrefix(text, "%")); ok {
+		o.Kind, o.Base = InVector, n
 		return o, true
 	}
 	if match := operandSyntax().constant.FindStringSubmatch(text); match != nil {

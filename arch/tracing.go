@@ -5,6 +5,8 @@ import (
 	"io"
 	"iter"
 	"math/bits"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -32,16 +34,35 @@ type ThreadState struct {
 	Return              []byte // an instruction that returns from a function, of at most 4 bytes; nil where nothing needs it
 	Top                 uint64 // the end of a program's memory, of machines whose sites are armed with jumps
 	// Trap is how far behind a breakpoint a thread stops.
-	Trap uint64
+	Trap    uint64
+	Vectors VectorState
 	// Registers returns the offsets by the names that operands of notes have. Few runs need them.
 	Registers func() map[string]int
+}
+
+// VectorState is the layout of a stopped thread's vector registers, NT_PRFPREG. The zero value has none.
+type VectorState struct {
+	Prefixes       []string // of names, before the number
+	Count          int
+	Offset, Stride int // bytes
+}
+
+// Number returns the number of a vector register.
+func (v *VectorState) Number(name string) (n int, ok bool) {
+	for _, prefix := range v.Prefixes {
+		if digits, isVector := strings.CutPrefix(name, prefix); isVector {
+			n, err := strconv.Atoi(digits)
+			return n, err == nil && n >= 0 && n < v.Count && digits == strconv.Itoa(n)
+		}
+	}
+	return 0, false
 }
 
 // AddNumberedRegisters adds the offsets of registers that are called prefix0, prefix1 and so on, of a size in bytes, the first at an
 // offset.
 func AddNumberedRegisters(names map[string]int, prefix string, count, offset, size int) {
 	for i := range count {
-		names[prefix+itoa(i)] = offset + i*size
+		names[prefix+strconv.Itoa(i)] = offset + i*size
 	}
 }
 
@@ -52,13 +73,6 @@ func NumberedRegisters(prefix string, count, offset, size int) func() map[string
 		AddNumberedRegisters(names, prefix, count, offset, size)
 		return names
 	})
-}
-
-func itoa(i int) string {
-	if i >= 10 {
-		return string(rune('0'+i/10)) + string(rune('0'+i%10))
-	}
-	return string(rune('0' + i))
 }
 
 // Get reads the register at an offset, of a machine's word size in bytes.
@@ -85,6 +99,7 @@ const (
 	Constant   OperandKind = iota // Operand.Value
 	InRegister                    // Operand.Base
 	InMemory                      // at Base + Index*Scale + Value
+	InVector                      // the lowest bytes of vector register number Base
 )
 
 // Operand is one argument of a site, as its note describes it.
@@ -92,6 +107,7 @@ type Operand struct {
 	Kind   OperandKind
 	Size   int // bytes: 1, 2, 4 or 8
 	Signed bool
+	Float  bool // the bits are those of a floating-point number
 	Value  uint64
 	// Address reports that Value is an address of the program.
 	Address bool

@@ -19,6 +19,8 @@ func (a *assembly) value(o *arch.Operand) {
 		if o.Base%word == 1 { // %ah, %bh, %ch or %dh
 			a.add(0x48, 0xc1, 0xe8, 8) // shr $8,%rax
 		}
+	case arch.InVector:
+		a.add(0x66, 0x48|byte(o.Base>>3)<<2, 0x0f, 0x7e, 0xc0|byte(o.Base&7)<<3) // movq register,%rax
 	default:
 		a.address(o)
 		a.dereference(o.Size)

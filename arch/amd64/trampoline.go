@@ -38,6 +38,7 @@ var threads = arch.ThreadState{
 	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: sync.OnceValue(threadRegisters),
 	Pointer: 21 * word,          // fs_base
 	IDs:     []int{0x2d0, 0x30}, // of glibc and musl
+	Vectors: arch.VectorState{Prefixes: []string{"xmm"}, Count: 16, Offset: 160, Stride: 16},
 }
 
 func threadRegisters() map[string]int {

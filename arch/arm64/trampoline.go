@@ -19,6 +19,7 @@ var threads = arch.ThreadState{
 	Return: []byte{0xc0, 0x03, 0x5f, 0xd6}, Top: 1 << 47,
 	Size: 34 * 8, PC: 32 * 8, SP: stackPointer * 8, Link: 30 * 8,
 	PointerSet: 0x401, Before: beforePointer, IDs: []int{beforePointer - 0x670}, // NT_ARM_TLS; of glibc 2.36
+	Vectors: arch.VectorState{Prefixes: []string{"d", "s", "v", "q"}, Count: 32, Stride: 16},
 	Registers: sync.OnceValue(func() map[string]int {
 		names := map[string]int{"sp": stackPointer * 8, "wsp": stackPointer * 8}
 		arch.AddNumberedRegisters(names, "x", 31, 0, 8)
@@ -328,6 +329,8 @@ func (a *assembly) value(o *arch.Operand) {
 		a.constant(0, o.Value)
 	case arch.InRegister:
 		a.load(o.Base)
+	case arch.InVector:
+		a.add(0x9e660000, rn(uint32(o.Base))) // fmov x0, d
 	default:
 		a.address(o)
 		a.dereference(o.Size)

@@ -29,15 +29,19 @@ func TestOperands(t *testing.T) {
 		"-4@%eax 1@%al": {
 			{Kind: arch.InRegister, Size: 4, Signed: true, Base: rax, Index: -1, Scale: 1}, {Kind: arch.InRegister, Size: 1, Base: rax, Index: -1, Scale: 1},
 		},
-		"8@$-7":                 {{Kind: arch.Constant, Size: 8, Value: minus(7), Base: -1, Index: -1, Scale: 1}},
-		"8@-24(%rbp)":           {memory(8, false, rbp, -1, 1, minus(24))},
-		"-2@8(%rbp,%rax,4)":     {memory(2, true, rbp, rax, 4, 8)},
-		"4@table(%rip)":         {atSymbol(0x4000)},
-		"4@16+table-8(%rip)":    {atSymbol(0x4008)},
-		"8@$table+1":            {{Kind: arch.Constant, Size: 8, Address: true, Value: 0x4001, Base: -1, Index: -1, Scale: 1}},
-		"4@other(%rip) 4@%edx":  {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers()["rdx"], Index: -1, Scale: 1}},
-		"8f@%xmm0 3@%eax 8@%k1": {none, none, none},
-		"":                      nil,
+		"8@$-7":                {{Kind: arch.Constant, Size: 8, Value: minus(7), Base: -1, Index: -1, Scale: 1}},
+		"8@-24(%rbp)":          {memory(8, false, rbp, -1, 1, minus(24))},
+		"-2@8(%rbp,%rax,4)":    {memory(2, true, rbp, rax, 4, 8)},
+		"4@table(%rip)":        {atSymbol(0x4000)},
+		"4@16+table-8(%rip)":   {atSymbol(0x4008)},
+		"8@$table+1":           {{Kind: arch.Constant, Size: 8, Address: true, Value: 0x4001, Base: -1, Index: -1, Scale: 1}},
+		"4@other(%rip) 4@%edx": {none, {Kind: arch.InRegister, Size: 4, Base: x86.Threads.Registers()["rdx"], Index: -1, Scale: 1}},
+		"3@%eax 8@%k1 8@%xmm16 2f@%eax 16f@%xmm0": {none, none, none, none, none},
+		"8f@%xmm0 4@%xmm15": {
+			{Kind: arch.InVector, Size: 8, Float: true, Index: -1, Scale: 1}, {Kind: arch.InVector, Size: 4, Base: 15, Index: -1, Scale: 1},
+		},
+		"4f@-8(%rbp)": {{Kind: arch.InMemory, Size: 4, Float: true, Base: rbp, Index: -1, Scale: 1, Value: minus(8)}},
+		"":            nil,
 		// What sources in assembly pass to SystemTap's header, and gdb's tests have.
 		"-8(%rbp) %eax $5": {
 			memory(8, false, rbp, -1, 1, minus(8)), {Kind: arch.InRegister, Size: 8, Base: rax, Index: -1, Scale: 1}, constant(8, 5),
@@ -59,7 +63,8 @@ func TestOperands(t *testing.T) {
 	expect.Equal(t, []arch.Operand{
 		{Kind: arch.InRegister, Size: 8, Base: 24, Index: -1, Scale: 1}, memory(4, true, sp, -1, 1, 16), memory(8, false, sp, -1, 1, 0),
 		{Kind: arch.Constant, Size: 4, Value: 5, Base: -1, Index: -1, Scale: 1},
-	}, a64.Read("8@x3 -4@[sp, 16] 8@[sp] 4@5"))
+		{Kind: arch.InVector, Size: 8, Float: true, Base: 31, Index: -1, Scale: 1},
+	}, a64.Read("8@x3 -4@[sp, 16] 8@[sp] 4@5 8f@d31"))
 }
 
 func TestSplitOperands(t *testing.T) {

@@ -49,6 +49,7 @@ func TestTrampolines(t *testing.T) {
 				{Operand: operand(arch.InRegister, 8, threads.Registers()[c.registers[1]], -1, 0), At: 72, Copy: 128, CopyAt: 96},
 				{Operand: operand(arch.InMemory, 2, threads.Registers()[c.registers[0]], -1, ^uint64(23)), At: 80, MayFault: true, CopyAt: 232},
 			}
+			all = append(all, arch.TracedArgument{Operand: operand(arch.InVector, 8, 0, -1, 0), At: 24}, arch.TracedArgument{Operand: operand(arch.InVector, 4, 9, -1, 0), At: 24})
 			if name == "amd64" {
 				all = append(all, arch.TracedArgument{Operand: operand(arch.InMemory, 8, threads.Registers()["rax"], threads.Registers()["r9"], 1<<40), At: 88, MayFault: true, Copy: 128, CopyAt: 248})
 			}

@@ -227,6 +227,18 @@ func TestHistogramsOfPrograms(t *testing.T) {
 	}
 }
 
+// Floating-point numbers are read from vector registers, from memory and by their declared types, by jumps and by breakpoints.
+func TestFloats(t *testing.T) {
+	t.Parallel()
+	program := compile(t, gcc(), "testdata/floats.c")
+	declared := write(t, "fl.d", "provider fl { probe numbers(double, float, double, double, int); };")
+	for _, flags := range [][]string{nil, {"--breakpoints"}} {
+		got := trace(t, slices.Concat(flags, []string{"-s", declared, "--filter", "arg0 < 0.25", "--", program})...)
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, []string{"fl:floats:main:numbers(-2, 0, -16, -2, 0)", "fl:floats:main:numbers(-0.75, 0.25, -6, -0.75, 1)"}, got.lines)
+	}
+}
+
 // A live view shows what was counted so far, or since the last time.
 func TestLiveViews(t *testing.T) {
 	t.Parallel()

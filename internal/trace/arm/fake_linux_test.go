@@ -213,6 +213,8 @@ func (p *fakeProcess) Critical(tid int, pc uint64, _ binary.ByteOrder) (uint64, 
 	return abort, inside
 }
 
+func (p *fakeProcess) Vectors(int) ([]byte, error) { return nil, errFake }
+
 func (p *fakeProcess) HasShadowStack(int) bool { return false }
 
 func (p *fakeProcess) TakeFile(int, uint64, uint64) (*os.File, error) { return nil, errFake }

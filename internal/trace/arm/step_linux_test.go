@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
 		NOTE(LONG, "text", "-8@%0 8@%1", "r" (i), "r" (t));
 		const long *p = i % 2 ? &there[i % 4] : (const long *)0x123456000;
 		NOTE(LONG, "memory", "-8@%0 -8@(%1)", "r" (i), "r" (p));
+		NOTE(LONG, "float", "-8@%0 8f@%1", "r" (i), "x" ((double)i));
 		NOTE(SHORT, "one", "-8@%0", "r" (i));
 		NOTE("0x90,0xe9,3,0,0,0,0xcc,0xcc,0xcc", "jump", "-8@%0", "r" (i));
 		NOTE("0x90,0xe8,3,0,0,0,0xeb,5,0xcc,0x48,0x85,0xc0,0xc3", "call", "-8@%0", "a" (i));
@@ -152,7 +154,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	}
 	a := New(session, process)
 	found := expect.Value(a.Look())(t)
-	expect.Equal(t, 6, len(found))
+	expect.Equal(t, 7, len(found))
 	expect.Equal(t, true, process.Stop())
 	expect.OK(t, a.Arm(found))
 	unix.Kill(pid, unix.SIGCONT)
@@ -224,7 +226,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	}
 	switch mode {
 	case "counts":
-		expect.Equal(t, 6, strings.Count(drawn.String(), fmt.Sprintf("%12d step:", rounds)), "%s", &drawn)
+		expect.Equal(t, 7, strings.Count(drawn.String(), fmt.Sprintf("%12d step:", rounds)), "%s", &drawn)
 		return
 	case "powers", "ranges":
 		checkDrawn(t, drawn.String(), mode, rounds)
@@ -240,7 +242,7 @@ func stepThrough(t *testing.T, path, mode string) {
 				pointed = fmt.Sprint((i%4 + 1) * 11)
 			}
 			want = append(want, fmt.Sprintf("plain %d %d %d", i, flags, sum), fmt.Sprintf("text %d %s", i, []string{`"tea and milk"`, "unreadable", "unreadable"}[i%3]),
-				fmt.Sprintf("memory %d %s", i, pointed), fmt.Sprintf("one %d", i), fmt.Sprintf("jump %d", i), fmt.Sprintf("call %d", i))
+				fmt.Sprintf("memory %d %s", i, pointed), fmt.Sprintf("float %d %d", i, int64(math.Float64bits(float64(i)))), fmt.Sprintf("one %d", i), fmt.Sprintf("jump %d", i), fmt.Sprintf("call %d", i))
 		}
 		sum += i + 5
 	}

@@ -214,7 +214,8 @@ func (a *Armer) returnTo(data []byte) uint64 {
 // hit records the hit of a site by a thread with registers.
 func (a *Armer) hit(tid int, s *probe.Site, registers []byte) {
 	e := events.Event{Site: s, Time: events.ReadClock(), Thread: a.OwnID(tid), Process: a.eventProcess()}
-	e.ReadValues(&events.Registers{ThreadState: &a.traits.Threads, Data: registers, Word: a.word, Order: a.order, Memory: a.Process})
+	e.ReadValues(&events.Registers{ThreadState: &a.traits.Threads, Data: registers, Word: a.word, Order: a.order, Memory: a.Process,
+		ReadVectors: func() ([]byte, error) { return a.Vectors(tid) }})
 	a.session.Collector.Trapped(e)
 }
 

@@ -84,11 +84,11 @@ func (v *value) show(e *Event) string {
 		text, _ := v.text(e)
 		return message.Escape(text)
 	}
-	n, _, ok := v.number(e)
+	n, ok := v.number(e)
 	if !ok {
 		return noValue
 	}
-	return strconv.FormatInt(int64(n), 10)
+	return strconv.FormatInt(int64(n.bits), 10)
 }
 
 // areOfSite reports whether all events of a site have the same key.

@@ -173,6 +173,7 @@ typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
 typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
 typealias integer { size = 64; align = 8; signed = true; } := int64_t;
 typealias integer { size = 64; align = 8; signed = false; base = 16; } := pointer_t;
+typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := float64_t;
 trace {
 	major = 1; minor = 8; byte_order = le;
 	packet.header := struct { uint32_t magic; uint32_t stream_id; };
@@ -199,6 +200,8 @@ func ctfClass(site *probe.Site) string {
 			typ = "string"
 		case a.Enumerators != nil:
 			typ = ctfEnumeration(&a)
+		case a.Format == probe.Float:
+			typ = "float64_t"
 		case a.Format == probe.Pointer:
 			typ = "pointer_t"
 		case a.Signed:

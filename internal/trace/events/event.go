@@ -5,6 +5,7 @@ package events
 import (
 	"encoding/binary"
 	"io"
+	"math"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/trace/probe"
@@ -16,7 +17,7 @@ type Event struct {
 	Time    uint64   // of the processor's clock
 	Thread  int32    // 0 if the event does not say it
 	Process *Process // that has made the rings: the parent, if it has forked
-	Values  []uint64 // of arguments, extended
+	Values  []uint64 // of arguments, extended; of a floating-point number, the bits of a float64
 	Texts   []Copied // of arguments that are texts
 }
 
@@ -90,7 +91,7 @@ func decode(e *Event, s *probe.Site, data []byte, order binary.ByteOrder) {
 			}
 		}
 		if a.Format != probe.Text && a.Size > 0 {
-			value = extend(value, a.Size, a.Signed)
+			value = extend(value, a)
 		}
 		e.Values = append(e.Values, value)
 	}
@@ -120,6 +121,8 @@ type Registers struct {
 	Word   int // bytes
 	Order  binary.ByteOrder
 	Memory io.ReaderAt
+	// ReadVectors returns the registers that ThreadState.Vectors describes.
+	ReadVectors func() ([]byte, error)
 }
 
 // ReadValues reads the arguments of a site at which a thread has stopped.
@@ -134,7 +137,7 @@ func (e *Event) ReadValues(r *Registers) {
 			text = copiedText(data, int64(n))
 		}
 		if a.Size > 0 {
-			value = extend(value, a.Size, a.Signed)
+			value = extend(value, &a)
 		}
 		e.Values, e.Texts = append(e.Values, value), append(e.Texts, text)
 	}
@@ -148,6 +151,13 @@ func (r *Registers) operand(o *arch.Operand) (value uint64, ok bool) {
 		return o.Value, o.Size > 0
 	case arch.InRegister:
 		return get(o.Base), true
+	case arch.InVector:
+		data, err := r.ReadVectors()
+		at := r.Vectors.Offset + o.Base*r.Vectors.Stride
+		if err != nil || at+wordBytes > len(data) {
+			return 0, false
+		}
+		return r.Order.Uint64(data[at:]), true
 	}
 	address := o.Value
 	if o.Base >= 0 {
@@ -192,10 +202,13 @@ func copiedText(data []byte, n int64) Copied {
 	return Copied{Text: string(data[:n]), Cut: true}
 }
 
-// extend returns the value of an operand of a size, of which raw holds the lowest bytes.
-func extend(raw uint64, size int, signed bool) uint64 {
-	shift := 64 - 8*uint(size)
-	if signed {
+// extend returns the value of an argument, of which raw holds the lowest bytes: of a floating-point number, the bits of a float64.
+func extend(raw uint64, a *probe.Argument) uint64 {
+	shift := 64 - 8*uint(a.Size)
+	switch {
+	case a.Format == probe.Float && a.Size == 4:
+		return math.Float64bits(float64(math.Float32frombits(uint32(raw))))
+	case a.Signed:
 		return uint64(int64(raw<<shift) >> shift)
 	}
 	return raw << shift >> shift

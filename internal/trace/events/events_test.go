@@ -40,9 +40,9 @@ func manyArguments() *Event {
 	e.Arguments = append(e.Arguments, probe.Argument{Format: probe.Unreadable}, probe.Argument{Operand: byte1, Format: probe.Boolean, Type: "bool"},
 		probe.Argument{Operand: arch.Operand{Size: 8}, Format: probe.Text, Type: "char *"},
 		probe.Argument{Operand: byte1, Type: "enum colour", Enumerators: map[int64]string{1: "RED"}},
-		probe.Argument{Operand: arch.Operand{Size: 8}, Format: probe.Pointer})
-	e.Values = append(e.Values, 0, 1, 0, 1, 5)
-	e.Texts = append(e.Texts, Copied{}, Copied{}, Copied{Unreadable: true}, Copied{}, Copied{})
+		probe.Argument{Operand: arch.Operand{Size: 8}, Format: probe.Pointer}, probe.Argument{Operand: arch.Operand{Size: 4}, Format: probe.Float, Type: "float"})
+	e.Values = append(e.Values, 0, 1, 0, 1, 5, math.Float64bits(-1.25))
+	e.Texts = append(e.Texts, Copied{}, Copied{}, Copied{Unreadable: true}, Copied{}, Copied{}, Copied{})
 	return e
 }
 
@@ -76,6 +76,7 @@ func TestFilters(t *testing.T) {
 		"arg0 == -5": true, "arg0 < 0": true, "arg0 > 4000000000": false, "arg1 >= 7": true, "arg1 != 7": false,
 		"arg0 < arg1": true, "arg1 > 0x6 && arg0 < 0": true, "arg1 > 7 || tid == 42": true, "!(arg1 > 7)": true, "! arg1 > 7": true,
 		`arg2 == "tea"`: true, `arg2 != "milk"`: true, `"tea" <= arg2`: true, `name == "placed" && function == "main"`: true,
+		"arg8 == -1.25": true, "arg8 < -1": true, "arg8 > -2": true, "-1.5 > arg8": false, "arg8 < arg1": true, "arg1 > 6.5": true, "arg1 < 7.5e0": true, "arg8 == true": false,
 		"arg9 == 0": false, "!(arg9 == 0)": true, "arg1 < 18446744073709551615": true, "arg1>=7&&arg1<=7": true, "-1 < arg1": true,
 		"count == 7": true, "other == 7": false, `provider == "shop" && module == "orders"`: true, "pid == 9": true,
 		`name ~ "pl*d"`: true, `arg2 ~ "t?a" && !(name ~ "tea")`: true, "arg3 == true": false,
@@ -88,7 +89,7 @@ func TestFilters(t *testing.T) {
 	for text, part := range map[string]string{
 		"": "got \"\"", "arg0": "want ==", "arg0 = 1": "want ==", "arg0 > +": "want argN", `name ~ name`: "want a text ~ a glob", `arg0 ~ ""`: "want a text ~ a glob", `name ~ "["`: "is not a glob", "arg12 > 1": "want argN", "(arg0 > 1": "missing )",
 		"arg0 > 1 arg1": "unexpected \"arg1\"", `arg0 > "a`: "without an end", "name > 1": "a text and a number", "arg0 > 99999999999999999999": "no number of 64 bits",
-		"arg0 > 1 &&": "want argN", "arg0 > 1 & arg1 > 2": "unexpected \"&\"",
+		"arg0 > 1e": "exponent has no digits", "arg0 > 1 &&": "want argN", "arg0 > 1 & arg1 > 2": "unexpected \"&\"",
 	} {
 		_, err := ParseFilter(text)
 		expect.Error(t, err, part, "%s", text)
@@ -102,7 +103,7 @@ func TestHistograms(t *testing.T) {
 		minus(1): "(-2, -1]", minus(2): "(-4, -2]", 1 << 63: "(-16E, -8E]",
 	} {
 		expect.Equal(t, want, h.name(h.Of(value, true)))
-		h.add(value, true)
+		h.addCount(h.Of(value, true), 1)
 	}
 	expect.Equal(t, "[8E, 16E)", h.name(h.Of(math.MaxUint64, false)), "an unsigned number from 2^63 on")
 	expect.Equal(t, uint64(2), h.counts[h.Of(2, true)])
@@ -136,6 +137,31 @@ func TestHistograms(t *testing.T) {
 }
 
 func minus(n int64) uint64 { return uint64(-n) }
+
+// Floating-point numbers are in the range that holds them.
+func TestFloats(t *testing.T) {
+	_, linear, err := parseLinear("arg0,-2,3,1")
+	expect.OK(t, err)
+	var powers Histogram
+	for value, want := range map[float64][2]string{
+		-0.5: {"[-1, 0)", "[0, 1)"}, 2.99: {"[2, 3)", "[2, 4)"}, 3: {"[3, ...)", "[2, 4)"}, -2.01: {"(..., -2)", "(-4, -2]"}, -1.5: {"[-2, -1)", "(-2, -1]"},
+		1e300: {"[3, ...)", "[8E, 16E)"}, -1e300: {"(..., -2)", "(-16E, -8E]"}, math.Inf(1): {"[3, ...)", "[8E, 16E)"}, 1 << 63: {"[3, ...)", "[8E, 16E)"},
+	} {
+		n := number{bits: math.Float64bits(value), isFloat: true}
+		expect.Equal(t, want, [2]string{linear.name(linear.indexOf(n)), powers.name(powers.indexOf(n))}, "%g", value)
+	}
+	expect.Equal(t, powers.Unread(), powers.indexOf(number{bits: math.Float64bits(math.NaN()), isFloat: true}))
+	e := manyArguments()
+	expect.Equal(t, "-1.25", jsonValue(&e.Arguments[8], e.Values[8], &Copied{}))
+	expect.Equal(t, `"NaN"`, jsonValue(&e.Arguments[8], math.Float64bits(math.NaN()), &Copied{}))
+	expect.Equal(t, "0.1", formatValue(&e.Arguments[8], extend(uint64(math.Float32bits(0.1)), &e.Arguments[8]), &Copied{}))
+	site := *e.Site
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	_, ok := (&HistogramSink{Argument: Reference{index: 8}}).Bins(&site, false)
+	expect.Equal(t, false, ok)
+	_, isWhole := expect.Value(ParseFilter("arg8 > 1"))(t).Conditions(&site)
+	expect.Equal(t, false, isWhole)
+}
 
 // What trampolines have counted is drawn, whatever a program writes into its counters; a histogram that lacks hits is an error.
 func TestCountedHistograms(t *testing.T) {

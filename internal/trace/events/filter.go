@@ -67,9 +67,9 @@ type filterError string
 
 type filterParser struct {
 	scanner.Scanner
-	kind   rune
-	token  string // "" at the end
-	failed bool
+	kind  rune
+	token string // "" at the end
+	wrong string // what the scanner does not understand
 
 	comparisons []parsedComparison
 }
@@ -77,8 +77,8 @@ type filterParser struct {
 func newFilterParser(text string) *filterParser {
 	p := &filterParser{}
 	p.Init(strings.NewReader(text))
-	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanStrings | scanner.ScanRawStrings
-	p.Error = func(*scanner.Scanner, string) { p.failed = true }
+	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats | scanner.ScanStrings | scanner.ScanRawStrings
+	p.Error = func(_ *scanner.Scanner, wrong string) { p.wrong = wrong }
 	return p
 }
 
@@ -96,8 +96,12 @@ func (p *filterParser) next() {
 	if second := p.Peek(); strings.Contains("= == != < > <= >= && ||", p.token+string(second)) && strings.ContainsAny(p.token, "=!<>&|") && strings.ContainsRune("=&|", second) {
 		p.token += string(p.Next())
 	}
-	if p.failed {
+	switch p.wrong {
+	case "":
+	case "literal not terminated":
 		p.fail("a string without an end")
+	default:
+		p.fail("%s", p.wrong)
 	}
 }
 
@@ -177,9 +181,13 @@ func (p *filterParser) comparison() predicate {
 	}
 	required := append(requiredComparison(&a, operator.Comparison, &b), requiredComparison(&b, operator.mirrored, &a)...)
 	return predicate{func(e *Event) bool {
-		x, xSigned, ok1 := a.number(e)
-		y, ySigned, ok2 := b.number(e)
-		return ok1 && ok2 && operator.holds(compareNumbers(x, xSigned, y, ySigned))
+		x, ok1 := a.number(e)
+		y, ok2 := b.number(e)
+		if !ok1 || !ok2 {
+			return false
+		}
+		order, ok := x.compare(y)
+		return ok && operator.holds(order)
 	}, required, len(required) > 0}
 }
 
@@ -203,8 +211,11 @@ func requiredComparison(argument *value, operator arch.Comparison, number *value
 	if argument.argument == nil || !number.isConstant {
 		return nil
 	}
-	n, signed, _ := number.number(nil)
-	return []comparison{{*argument.argument, operator, n, signed && int64(n) < 0}}
+	n, _ := number.number(nil)
+	if n.isFloat {
+		return nil
+	}
+	return []comparison{{*argument.argument, operator, n.bits, n.isNegative()}}
 }
 
 // Conditions returns what a trampoline of a site can test of a filter. Unless that is all, isWhole, the events that it makes are filtered still.
@@ -223,20 +234,9 @@ func (f *Filter) Conditions(s *probe.Site) (all []arch.Condition, isWhole bool) 
 		}
 		a := &s.Arguments[i]
 		inReach := c.isNegative && a.Signed || !c.isNegative && (!a.Signed || int64(c.number) >= 0)
-		if isCheap := s.Layout.Arguments[i].CopyAt == 0; isCheap && inReach && a.Format != probe.Text && a.Format != probe.Unreadable {
+		if isCheap := s.Layout.Arguments[i].CopyAt == 0; isCheap && inReach && a.Format != probe.Text && a.Format != probe.Float && a.Format != probe.Unreadable {
 			all = append(all, arch.Condition{Operand: a.Operand, Comparison: c.operator, Number: c.number})
 		}
 	}
 	return all, f.isWhole && len(all) == len(f.required)
-}
-
-// compareNumbers compares numbers, of which those with a sign may be negative.
-func compareNumbers(x uint64, xSigned bool, y uint64, ySigned bool) int {
-	switch xNegative, yNegative := xSigned && int64(x) < 0, ySigned && int64(y) < 0; {
-	case xNegative && !yNegative:
-		return -1
-	case yNegative && !xNegative:
-		return 1
-	}
-	return cmp.Compare(x, y)
 }

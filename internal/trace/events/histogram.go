@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,8 +40,25 @@ func parseLinear(text string) (argument Reference, h Histogram, err error) {
 	return argument, h, nil
 }
 
-// add counts a number.
-func (h *Histogram) add(value uint64, signed bool) { h.addCount(h.Of(value, signed), 1) }
+// indexOf returns the range of a number.
+func (h *Histogram) indexOf(n number) int {
+	if !n.isFloat {
+		return h.Of(n.bits, n.signed)
+	}
+	whole := math.Floor(n.float())
+	if h.Width == 0 {
+		whole = math.Trunc(n.float()) // ranges of negative numbers mirror those of others
+	}
+	switch {
+	case math.IsNaN(whole):
+		return h.Unread()
+	case whole >= 1<<64:
+		return h.Of(math.MaxUint64, false)
+	case whole >= 0:
+		return h.Of(uint64(whole), false)
+	}
+	return h.Of(uint64(int64(max(whole, math.MinInt64))), true)
+}
 
 // addCount counts n numbers of a range.
 func (h *Histogram) addCount(index int, n uint64) {
@@ -156,8 +174,8 @@ func (s *HistogramSink) Event(e *Event, c *Clock) bool {
 	if s.Keys != nil {
 		name = s.Keys.of(e)
 	}
-	if n, signed, ok := s.Argument.number(e); ok {
-		index = s.Empty.Of(n, signed)
+	if n, ok := s.Argument.number(e); ok {
+		index = s.Empty.indexOf(n)
 	}
 	s.set.add(name, &s.Empty, index, 1)
 	return true
@@ -181,6 +199,9 @@ func (s *HistogramSink) Bins(site *probe.Site, _ bool) (bins *arch.Bins, ok bool
 		return nil, false
 	}
 	a, traced := &site.Arguments[i], &site.Layout.Arguments[i]
+	if a.Format == probe.Float {
+		return nil, false
+	}
 	bins = &arch.Bins{Ranges: s.Empty.Ranges, Operand: traced.Operand, MayFault: traced.MayFault}
 	if a.Format == probe.Unreadable {
 		bins.Operand = arch.Operand{}

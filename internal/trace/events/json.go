@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -61,7 +62,7 @@ func appendArguments(line []byte, e *Event) []byte {
 	return line
 }
 
-// jsonValue writes an argument: a number, true or false, or a string for a text, a pointer and a name of an enumeration. What is null, or could not be
+// jsonValue writes an argument: a number, true or false, or a string for a text, a pointer, an infinite number and a name of an enumeration. What is null, or could not be
 // read, is null.
 func jsonValue(a *probe.Argument, value uint64, text *Copied) string {
 	shown := formatValue(a, value, text)
@@ -70,10 +71,16 @@ func jsonValue(a *probe.Argument, value uint64, text *Copied) string {
 		return "null"
 	case a.Format == probe.Text:
 		return jsonString(text.Text)
-	case a.Format == probe.Pointer, a.Enumerators[int64(value)] != "":
+	case a.Format == probe.Float && !isFinite(value), a.Format == probe.Pointer, a.Enumerators[int64(value)] != "":
 		return jsonString(shown)
 	}
 	return shown
+}
+
+// isFinite reports whether a floating-point number is one of JSON.
+func isFinite(bits uint64) bool {
+	f := math.Float64frombits(bits)
+	return !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 // jsonString writes a string of JSON.

@@ -3,6 +3,7 @@ package events
 import (
 	"bufio"
 	"io"
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -99,6 +100,8 @@ func formatValue(a *probe.Argument, value uint64, text *Copied) string {
 		return hexadecimal + " (not readable)"
 	case a.Format == probe.Pointer:
 		return hexadecimal
+	case a.Format == probe.Float:
+		return strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 8*a.Size)
 	case a.Enumerators[int64(value)] != "":
 		return a.Enumerators[int64(value)]
 	case a.Format == probe.Boolean:

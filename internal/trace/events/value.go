@@ -1,7 +1,9 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/scanner"
@@ -14,7 +16,7 @@ import (
 type value struct {
 	isText bool
 	text   func(e *Event) (text string, ok bool)
-	number func(e *Event) (n uint64, signed, ok bool)
+	number func(e *Event) (n number, ok bool)
 
 	argument   *Reference                 // nil if the value is no argument
 	isConstant bool                       // a number or a text that the filter has
@@ -22,12 +24,46 @@ type value struct {
 	shown      string                     // a text without its quotation marks, another value as the filter has it
 }
 
+// number is a number of an event or of a filter.
+type number struct {
+	bits            uint64 // of a float64 if isFloat is set
+	signed, isFloat bool
+}
+
+func (n number) isNegative() bool { return n.signed && int64(n.bits) < 0 }
+
+// float returns the nearest floating-point number.
+func (n number) float() float64 {
+	switch {
+	case n.isFloat:
+		return math.Float64frombits(n.bits)
+	case n.signed:
+		return float64(int64(n.bits))
+	}
+	return float64(n.bits)
+}
+
+// compare compares two numbers. ok is false if one of them is none.
+func (n number) compare(other number) (order int, ok bool) {
+	if n.isFloat || other.isFloat {
+		x, y := n.float(), other.float()
+		return cmp.Compare(x, y), !math.IsNaN(x) && !math.IsNaN(y)
+	}
+	switch {
+	case n.isNegative() && !other.isNegative():
+		return -1, true
+	case other.isNegative() && !n.isNegative():
+		return 1, true
+	}
+	return cmp.Compare(n.bits, other.bits), true
+}
+
 // constants and fields are the values that have a name of their own.
 var (
 	constants = map[string]uint64{"false": 0, "true": 1}
 	fields    = map[string]value{
-		"tid":      {number: func(e *Event) (uint64, bool, bool) { return uint64(e.Thread), true, e.Thread != 0 }},
-		"pid":      {number: func(e *Event) (uint64, bool, bool) { return uint64(e.Process.ID), true, true }},
+		"tid":      {number: func(e *Event) (number, bool) { return number{bits: uint64(e.Thread), signed: true}, e.Thread != 0 }},
+		"pid":      {number: func(e *Event) (number, bool) { return number{bits: uint64(e.Process.ID), signed: true}, true }},
 		"provider": siteText(func(s *probe.Site) string { return s.Provider }),
 		"module":   siteText(func(s *probe.Site) string { return s.Probe.Module }),
 		"function": siteText(func(s *probe.Site) string { return s.Function }),
@@ -47,18 +83,25 @@ func (p *filterParser) value() value {
 	field.shown = token
 	constant, isConstant := constants[token]
 	switch {
-	case token == "-" && p.kind == scanner.Int:
+	case token == "-" && (p.kind == scanner.Int || p.kind == scanner.Float):
 		v := p.value()
-		return value{isConstant: true, shown: "-" + v.shown, number: func(e *Event) (uint64, bool, bool) {
-			n, _, ok := v.number(e)
-			return -n, true, ok
-		}}
+		n, _ := v.number(nil)
+		if n.isFloat {
+			return constantOf("-"+v.shown, number{bits: math.Float64bits(-n.float()), isFloat: true})
+		}
+		return constantOf("-"+v.shown, number{bits: -n.bits, signed: true})
+	case kind == scanner.Float:
+		f, err := strconv.ParseFloat(token, 64)
+		if err != nil {
+			p.fail("%s is no number", token)
+		}
+		return constantOf(token, number{bits: math.Float64bits(f), isFloat: true})
 	case kind == scanner.Int:
 		n, err := strconv.ParseUint(token, 0, 64)
 		if err != nil {
 			p.fail("%s is no number of 64 bits", token)
 		}
-		return number(token, n)
+		return constantOf(token, number{bits: n})
 	case kind == scanner.String || kind == scanner.RawString:
 		text, err := strconv.Unquote(token)
 		if err != nil {
@@ -66,7 +109,7 @@ func (p *filterParser) value() value {
 		}
 		return value{isText: true, isConstant: true, shown: text, text: func(*Event) (string, bool) { return text, true }}
 	case isConstant:
-		return number(token, constant)
+		return constantOf(token, number{bits: constant})
 	case isField:
 		return field
 	}
@@ -77,8 +120,8 @@ func (p *filterParser) value() value {
 	return value{argument: &r, shown: token, text: r.text, number: r.number}
 }
 
-func number(shown string, n uint64) value {
-	return value{isConstant: true, shown: shown, number: func(*Event) (uint64, bool, bool) { return n, false, true }}
+func constantOf(shown string, n number) value {
+	return value{isConstant: true, shown: shown, number: func(*Event) (number, bool) { return n, true }}
 }
 
 // Reference is an argument of probes, by its number or its name.
@@ -143,14 +186,14 @@ func (r *Reference) text(e *Event) (text string, ok bool) {
 }
 
 // number returns the number of an argument.
-func (r *Reference) number(e *Event) (n uint64, signed, ok bool) {
+func (r *Reference) number(e *Event) (n number, ok bool) {
 	i, ok := r.Find(e.Site)
 	if !ok || i >= len(e.Values) {
-		return 0, false, false
+		return n, false
 	}
 	a, copied := &e.Arguments[i], &e.Texts[i]
 	if a.Format == probe.Unreadable || copied.Lost || a.Format != probe.Text && copied.Unreadable {
-		return 0, false, false
+		return n, false
 	}
-	return e.Values[i], a.Signed && a.Format != probe.Text, true
+	return number{bits: e.Values[i], signed: a.Signed && a.Format != probe.Text && a.Format != probe.Float, isFloat: a.Format == probe.Float}, true
 }

@@ -28,6 +28,8 @@ type Process interface {
 	OwnID(tid int) int32
 	Registers(tid, size int) ([]byte, error)
 	SetRegisters(tid int, data []byte) error
+	// Vectors returns the registers that arch.VectorState describes.
+	Vectors(tid int) ([]byte, error)
 	ThreadPointer(tid int, state *arch.ThreadState, word int, order binary.ByteOrder) (uint64, error)
 	// SystemCall has a thread enter a system call and leave it; or it returns the signal that has come before.
 	SystemCall(tid int) (unix.Signal, error)

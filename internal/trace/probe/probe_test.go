@@ -16,6 +16,9 @@ func TestFormats(t *testing.T) {
 		expect.Equal(t, want, formatOf(typ, &word, 8), "%s", typ)
 	}
 	expect.Equal(t, Number, formatOf("", &small, 8))
+	expect.Equal(t, Float, formatOf("", &arch.Operand{Size: 4, Float: true}, 8))
+	expect.Equal(t, Float, formatOf("const float", &small, 8))
+	expect.Equal(t, Pointer, formatOf("double *", &word, 8))
 }
 
 func TestLengths(t *testing.T) {

@@ -74,6 +74,7 @@ const (
 	Pointer        // in hexadecimal
 	Text           // what a char * points to
 	Boolean
+	Float
 	Unreadable // nothing tells where the argument is
 )
 
@@ -84,6 +85,8 @@ func formatOf(typ string, o *arch.Operand, word int) Format {
 	switch {
 	case o.Size == 0:
 		return Unreadable
+	case o.Float, stars == 0 && o.Size >= 4 && (slices.Contains(words, "float") || slices.Contains(words, "double")):
+		return Float
 	case typ == "string", stars == 1 && slices.Contains(words, "char"):
 		return Text
 	case stars > 0, slices.Contains(words, "uintptr_t"), typ == "" && o.Size == word && !o.Signed && (o.Kind != arch.Constant || o.Address):

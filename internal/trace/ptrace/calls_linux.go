@@ -78,7 +78,10 @@ func ptraceCall(request, tid int, addr, data uintptr) error {
 	return nil
 }
 
-const ntPRSTATUS = 1
+const (
+	ntPRSTATUS = 1
+	ntPRFPREG  = 2
+)
 
 // Registers reads the registers of a stopped thread. Those of a program of 32 bits are fewer.
 func (p *Process) Registers(tid, size int) ([]byte, error) {
@@ -94,6 +97,13 @@ func (p *Process) Registers(tid, size int) ([]byte, error) {
 func (p *Process) SetRegisters(tid int, data []byte) error {
 	_, err := regset(unix.PTRACE_SETREGSET, tid, ntPRSTATUS, data)
 	return err
+}
+
+// Vectors returns the floating-point and vector registers of a stopped thread (NT_PRFPREG).
+func (p *Process) Vectors(tid int) ([]byte, error) {
+	buffer := make([]byte, 1024)
+	n, err := regset(unix.PTRACE_GETREGSET, tid, ntPRFPREG, buffer)
+	return buffer[:n], err
 }
 
 func regset(request, tid, set int, data []byte) (int, error) {
