@@ -283,15 +283,23 @@ const grpComdat = 1
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
 // for each name of a signature, which is a symbol (gABI, "Section Groups"). A section
 // joins it that has the index as NewSection.GroupOf.
-func (e *Edit) AddGroup(signature uint32) int {
+func (e *Edit) AddGroup(signature uint32) int { return e.addGroup(signature, grpComdat) }
+
+// AddPlainGroup adds a group whose sections linkers keep or drop together, whatever its signature's name. It returns its section's index.
+func (e *Edit) AddPlainGroup(signature uint32) int { return e.addGroup(signature, 0) }
+
+func (e *Edit) addGroup(signature, groupFlags uint32) int {
 	flags := make([]byte, 4)
-	e.o.Encoding.Order.PutUint32(flags, grpComdat)
+	e.o.Encoding.Order.PutUint32(flags, groupFlags)
 	index := e.AddSection(NewSection{Name: ".group", Type: elf.SHT_GROUP, Align: 4, Entsize: 4, Data: flags})
 	s := &e.sections[index-len(e.o.Sections)]
 	s.Link, s.Info = uint32(e.o.symtab), signature
 	e.groups[index] = index
 	return index
 }
+
+// IsGrouped reports whether a section is in a group.
+func (e *Edit) IsGrouped(sec int) bool { return e.groups[sec] != 0 }
 
 // AddSection adds a section, with a relocation section behind it if asked for, and
 // returns its index. Both are members of the group of n.GroupOf (gABI, "Section Groups").

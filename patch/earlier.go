@@ -56,13 +56,12 @@ func (s *Scan) CheckEarlier() (bool, error) {
 	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
 		return true, cmp.Or[error](err, &elfreloc.Error{File: o.Name, Err: &PrefixError{symbol}})
 	}
-	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, false, false
+	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, notes.HasStapsdt(o), false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
-		hasStapsdtNotes = hasStapsdtNotes || notes.WroteStapsdt(sec)
 		hasDTraceNotes = hasDTraceNotes || notes.WroteUSDT(sec)
 	}
 	switch {

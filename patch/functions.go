@@ -24,7 +24,7 @@ func newFunctionWriter(a *applier) (*functionWriter, error) {
 		return nil, err
 	}
 	functions, err := a.p.Scan.Functions()
-	return &functionWriter{a: a, describer: describer, functions: functions, tables: notes.NewWriter(a.e, a.m), types: map[*Stub][]string{}}, err
+	return &functionWriter{a: a, describer: describer, functions: functions, tables: notes.NewWriter(a.e, a.m, false), types: map[*Stub][]string{}}, err
 }
 
 // add adds the table of the sites of one kind in a text section, and returns what the section has to keep alive.

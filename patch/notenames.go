@@ -21,11 +21,7 @@ func mayHaveModule(id string) bool {
 // hasUnknownNames reports whether an object may have notes whose names only another object tells: it refers to such a probe, and was
 // converted.
 func hasUnknownNames(o *elfreloc.Object, probePrefix string) (bool, error) {
-	hasNotes := false
-	for i := range o.Sections {
-		hasNotes = hasNotes || notes.WroteStapsdt(&o.Sections[i])
-	}
-	if !hasNotes {
+	if !notes.HasStapsdt(o) {
 		return false, nil
 	}
 	syms, err := o.Symbols()
@@ -49,7 +45,7 @@ func renameNotes(e *elfreloc.Edit, source ProbeSource) error {
 	}
 	renamed := map[string]linkerset.Probe{}
 	for i := range o.Sections {
-		if !notes.WroteStapsdt(&o.Sections[i]) {
+		if s := &o.Sections[i]; s.Type != elf.SHT_NOTE || s.Name != notes.StapsdtSection {
 			continue
 		}
 		data, err := o.Data(i)

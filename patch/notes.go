@@ -31,7 +31,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 		return nil, err
 	}
 	return &noteWriter{
-		p: p, describer: describer, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine),
+		p: p, describer: describer, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine, p.Scan.Options.GroupedNotes),
 	}, nil
 }
 

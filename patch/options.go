@@ -45,6 +45,8 @@ type Options struct {
 	// AllSemaphores gives a semaphore to each probe that has sites and notes, and not only to those that the object tests.
 	// Is-enabled tests load them if there are notes, and those that guards read get their names.
 	AllSemaphores bool
+	// GroupedNotes are notes in section groups, without SHF_LINK_ORDER, which `ld -r` of GNU ld takes beside those of compilers.
+	GroupedNotes bool
 	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
 	ProbeSource ProbeSource

@@ -205,7 +205,7 @@ func (c *fileChecker) conversionTraits(layouts []linkerset.Layout) {
 		return
 	}
 	conversion := "without notes"
-	if c.hasSection(notes.WroteStapsdt) {
+	if notes.HasStapsdt(o) {
 		conversion = "with notes (--stapsdt)"
 	}
 	for i := range o.Sections {

@@ -15,9 +15,14 @@
 //   - Each text section has a note section of its own, in its section group
 //     where there is one, and with SHF_LINK_ORDER: GNU ld and lld drop it
 //     together with the text.
+//   - GNU ld -r refuses to put such sections beside notes of compilers, which
+//     have no SHF_LINK_ORDER. There, notes are in a group instead, with an empty
+//     section that is loaded: GNU ld and lld collect such a group if nothing
+//     refers to it. mold -r would forget the group.
 //   - The text refers to its notes, by relocations that do nothing. `ld -r` of
-//     GNU ld makes one section of all notes, linked to the first text section
-//     alone; gold and mold forget the link. What refers to a note keeps it.
+//     GNU ld makes one section of all notes with SHF_LINK_ORDER, linked to the
+//     first text section alone; gold and mold forget the link. What refers to a
+//     note keeps it.
 //   - The other linkers keep notes, so they have to keep the text: mold does, for
 //     the records that refer to it. For gold there is keepSection.
 //
@@ -28,6 +33,7 @@ package notes
 import (
 	"debug/elf"
 	"encoding/binary"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -41,24 +47,34 @@ import (
 // is empty. The others drop it, or have a byte or a word more of code.
 const keepSection = ".text.__sdt_personality"
 
+// allocatedSection is the empty section beside notes in a group. It tells objects that linkers have merged, too.
+const allocatedSection = ".rodata.sdt_notes"
+
 // isOfWriter reports whether a section of the given name holds notes that a Writer has made:
-// compilers link theirs to no other section.
+// compilers link theirs to no other section, and give them no size of entries.
 func isOfWriter(s *elfreloc.Section, name string) bool {
-	return s.Type == elf.SHT_NOTE && s.Name == name && s.Flags&elf.SHF_LINK_ORDER != 0
+	return s.Type == elf.SHT_NOTE && s.Name == name && (s.Flags&elf.SHF_LINK_ORDER != 0 || s.Entsize == noteAlign)
 }
 
 // Writer adds sections of notes to an object.
 type Writer struct {
 	edit     *elfreloc.Edit
 	m        arch.Machine
+	grouped  bool   // notes have no SHF_LINK_ORDER
 	keptText int    // the last text section that addKeepSection was called for
 	base     uint32 // the symbol of BaseSection, once it is needed
 
 	functionNote uint32 // the symbol of the note of functions, once it is needed
 }
 
-// NewWriter returns a Writer that adds sections to an edit.
-func NewWriter(e *elfreloc.Edit, m arch.Machine) *Writer { return &Writer{edit: e, m: m} }
+// NewWriter returns a Writer that adds sections to an edit. If isGrouped is set, or the object has notes of a compiler, it does without
+// SHF_LINK_ORDER.
+func NewWriter(e *elfreloc.Edit, m arch.Machine, isGrouped bool) *Writer {
+	isForeign := func(s elfreloc.Section) bool {
+		return s.Type == elf.SHT_NOTE && s.Name == StapsdtSection && s.Flags&elf.SHF_LINK_ORDER == 0
+	}
+	return &Writer{edit: e, m: m, grouped: isGrouped || slices.ContainsFunc(e.Object().Sections, isForeign)}
+}
 
 // newSection returns the contents of a section of about so many notes. rela tells that addends are to be in
 // relocations, and not in the notes.
@@ -70,10 +86,18 @@ func (w *Writer) newSection(rela bool, count int) *sectionNotes {
 // addSection adds a section of the given name with the notes of text section text. It returns
 // what text has to refer to in order to keep them alive.
 func (w *Writer) addSection(name string, text int, n *sectionNotes) (linkerset.SymbolRef, error) {
-	sec := w.edit.AddSection(elfreloc.NewSection{
+	section := elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: noteAlign, Data: n.data,
 		Relocs: true, Rela: n.rela, RelocCount: len(n.fields), GroupOf: text, Link: text,
-	})
+	}
+	if w.grouped {
+		section.Flags, section.Link, section.Entsize = 0, 0, noteAlign
+		if !w.edit.IsGrouped(text) {
+			section.GroupOf = w.edit.AddPlainGroup(w.edit.SectionSymbol(text))
+		}
+		w.edit.AddSection(elfreloc.NewSection{Name: allocatedSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, GroupOf: section.GroupOf})
+	}
+	sec := w.edit.AddSection(section)
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
 		if err := w.edit.AddRelocation(sec, r); err != nil {

@@ -6,6 +6,7 @@ package notes
 
 import (
 	"debug/elf"
+	"slices"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
@@ -40,6 +41,11 @@ const BaseSymbol = "_.stapsdt.base"
 
 // WroteStapsdt reports whether a section holds notes that AddStapsdt has written.
 func WroteStapsdt(s *elfreloc.Section) bool { return isOfWriter(s, StapsdtSection) }
+
+// HasStapsdt reports whether an object has notes that AddStapsdt has written. A linker may have merged them with those of a compiler.
+func HasStapsdt(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return WroteStapsdt(&s) || s.Name == allocatedSection })
+}
 
 // AddStapsdt adds the notes of the sites of text section text, of which note returns each. rela tells that
 // addends are to be in relocations, and not in the notes. It returns what text has to refer to in order

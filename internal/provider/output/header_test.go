@@ -155,7 +155,7 @@ func checkHeader(t *testing.T, text string, providers []*provider.Provider) {
 			groups++
 		case words[0] == "endif":
 			groups--
-		case words[0] != "else" && words[0] != "elif" && words[0] != "undef" && words[0] != "error":
+		case words[0] != "else" && words[0] != "elif" && words[0] != "undef" && words[0] != "error" && words[0] != "include" && words[0] != "pragma":
 			t.Fatalf("%v: #%s", tok.Pos, tok.Text)
 		}
 	}
