@@ -52,6 +52,7 @@ type probeUse struct {
 	// machine code, if there is any, is converted beside that.
 	generatesProbes bool
 
+	hasUnlinkedNotes     bool        // of a compiler, which ld -r does not take beside others
 	hasKernelTracepoints bool        // it was compiled with the header of FreeBSD's kernel
 	needs                *probeNeeds // of its objects that need no conversion, or nil
 }
@@ -233,6 +234,7 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 		return nil
 	}
 	c.addsLibraries = e.isLLD && addsLibraries(o.Object)
+	c.hasUnlinkedNotes = e.isRelocatable && notes.HasUnlinked(o.Object)
 	if c.lto, err = e.ltoCode(o.Object); err != nil {
 		return err
 	}

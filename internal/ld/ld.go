@@ -111,7 +111,7 @@ func (l *link) run() (process.Status, error) {
 	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
 	l.warnOfKernelTracepoints(s.inputs())
 	l = l.withTarget(s.target())
-	l.Convert.Patch.GroupedNotes = ln.relocatable && l.linker.isGNU()
+	l.Convert.Patch.GroupedNotes = l.linker.isGNU() && s.contains(func(in *inputFile) bool { return in.hasUnlinkedNotes })
 	if err := s.checkRecordsTogether(l.Convert.Patch.Layout); err != nil {
 		return process.Status{}, err
 	}

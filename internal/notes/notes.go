@@ -70,10 +70,14 @@ type Writer struct {
 // NewWriter returns a Writer that adds sections to an edit. If isGrouped is set, or the object has notes of a compiler, it does without
 // SHF_LINK_ORDER.
 func NewWriter(e *elfreloc.Edit, m arch.Machine, isGrouped bool) *Writer {
-	isForeign := func(s elfreloc.Section) bool {
+	return &Writer{edit: e, m: m, grouped: isGrouped || HasUnlinked(e.Object())}
+}
+
+// HasUnlinked reports whether an object has notes without SHF_LINK_ORDER, as those of compilers.
+func HasUnlinked(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool {
 		return s.Type == elf.SHT_NOTE && s.Name == StapsdtSection && s.Flags&elf.SHF_LINK_ORDER == 0
-	}
-	return &Writer{edit: e, m: m, grouped: isGrouped || slices.ContainsFunc(e.Object().Sections, isForeign)}
+	})
 }
 
 // newSection returns the contents of a section of about so many notes. rela tells that addends are to be in
