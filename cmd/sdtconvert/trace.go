@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
+	"sdtconvert/internal/provider/systems"
 	"sdtconvert/internal/sites"
 	"sdtconvert/internal/trace"
 	"sdtconvert/internal/trace/events"
@@ -27,7 +28,7 @@ var (
 	tracePIDOption = &option{name: "pid", letter: "p", value: "PID",
 		help: "trace a process that runs; may be repeated"}
 	traceTypesOption = &option{name: "types", letter: "s", value: "FILE.d", complete: completeFile,
-		help: "a provider file, with the types and names of arguments; may be repeated"}
+		help: "a provider file, or its text, with the types and names of arguments; may be repeated"}
 	traceFollowOption = &option{name: "follow", letter: "f",
 		help: "trace child processes too, and the programs that they and a process become"}
 	traceCountOption = &option{name: "count", letter: "c",
@@ -52,6 +53,8 @@ var (
 		help: "text, a line for each hit; json, a line of JSON; ctf, a new directory in CTF 1.8, for babeltrace2 and Trace Compass; perfetto, JSON for ui.perfetto.dev"}
 	traceFilterOption = &option{name: "filter", value: "FILTER",
 		help: "only events for which FILTER is true: comparisons of arguments (argN or a name), tid, pid, provider, module, function and name with numbers and strings, ~ with a glob, with && || ! and parentheses"}
+	traceMangledOption = &option{name: "no-demangle",
+		help: "show functions of C++ and Rust by the names of their symbols"}
 	traceMostOption = &option{name: "events", letter: "n", value: "N",
 		help: "stop tracing after N events"}
 	traceForOption = &option{name: "for", value: "TIME",
@@ -81,7 +84,7 @@ was started gets it.`,
 			tracePIDOption, traceFollowOption, traceFilterOption, traceTypesOption, traceTrapsOption, traceNoTrapsOption,
 		}},
 		{title: "What is written", options: []*option{
-			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, tracePairOption, traceEveryOption, traceClearOption, traceOutputOption, traceFormatOption,
+			traceCountOption, traceByOption, traceHistOption, traceLinearOption, traceBetweenOption, tracePairOption, traceEveryOption, traceClearOption, traceOutputOption, traceFormatOption, traceMangledOption,
 		}},
 		{title: "When it ends", options: []*option{traceMostOption, traceForOption, traceRequireOption, traceNoneOption}},
 	},
@@ -97,13 +100,14 @@ type traceFlags struct {
 	set                                   *flagSet
 	pids, types                           []string
 	follow, count, traps, noTraps         bool
-	allowNone                             bool
+	allowNone, mangled                    bool
 	hist, linear, between, output, format string
 	filter, limit, by, pair, every        string
 	clear                                 bool
 	most                                  int
 	required                              []string
 	requiredPatterns                      []listing.Pattern
+	declared                              map[string]bool // providers of -s
 }
 
 func (f *traceFlags) bindFlags(s *flagSet) {
@@ -127,6 +131,7 @@ func (f *traceFlags) bindFlags(s *flagSet) {
 	s.bind("for", &f.limit)
 	s.bind("require", &f.required)
 	s.bind("allow-none", &f.allowNone)
+	s.bind("no-demangle", &f.mangled)
 	s.bind("breakpoints", &f.traps)
 	s.bind("no-breakpoints", &f.noTraps)
 }
@@ -180,7 +185,7 @@ func (f *traceFlags) run(p *program, args []string) (failed bool, err error) {
 func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	names := conversionFlags{}
 	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
-	o := &trace.Options{Follow: f.follow, Traps: f.traps, NoTraps: f.noTraps, Most: uint64(f.most), Census: &probe.Census{}}
+	o := &trace.Options{Follow: f.follow, Traps: f.traps, NoTraps: f.noTraps, Mangled: f.mangled, Most: uint64(f.most), Census: &probe.Census{}}
 	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
 	var err error
 	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
@@ -233,7 +238,7 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 		return nil, err
 	}
 	o.Clear = f.clear
-	if o.Declarations, err = readDeclarations(f.types); err != nil {
+	if o.Declarations, f.declared, err = readDeclarations(f.types); err != nil {
 		return nil, err
 	}
 	if f.filter != "" {
@@ -256,28 +261,52 @@ func (f *traceFlags) duration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// readDeclarations reads provider files.
-func readDeclarations(paths []string) (probe.Declarations, error) {
-	all := probe.Declarations{}
-	for _, path := range paths {
-		file, err := provider.Read(path, nil)
-		if err != nil {
-			return nil, err
+// readDeclarations reads provider files, and those that systems ship for other providers. It returns the providers of the first.
+func readDeclarations(values []string) (all probe.Declarations, declared map[string]bool, err error) {
+	all, declared = probe.Declarations{}, map[string]bool{}
+	add := func(p *provider.Provider) {
+		for _, one := range p.Probes {
+			var parameters []probe.Parameter
+			for _, a := range one.Args {
+				parameters = append(parameters, probe.Parameter{Type: a.Type, Name: a.Name, Length: a.Length})
+			}
+			all[p.Name+":"+strings.ReplaceAll(one.Name, "__", "-")] = parameters
 		}
-		if len(file.Providers) == 0 {
-			return nil, fmt.Errorf("%s: declares no provider: want a file such as dtrace -h reads", path)
+	}
+	for _, value := range values {
+		file, err := readTypes(value)
+		if err != nil {
+			return nil, nil, err
 		}
 		for _, p := range file.Providers {
-			for _, declared := range p.Probes {
-				var parameters []probe.Parameter
-				for _, a := range declared.Args {
-					parameters = append(parameters, probe.Parameter{Type: a.Type, Name: a.Name})
-				}
-				all[p.Name+":"+strings.ReplaceAll(declared.Name, "__", "-")] = parameters
+			declared[p.Name] = true
+			add(p)
+		}
+	}
+	shipped, err := systems.Read()
+	for _, file := range shipped {
+		for _, p := range file.Providers {
+			if !declared[p.Name] {
+				add(p)
 			}
 		}
 	}
-	return all, nil
+	return all, declared, err
+}
+
+// readTypes reads a provider file, or what is the text of one: it has a brace, which names of files have not.
+func readTypes(value string) (file *provider.File, err error) {
+	name := value
+	if _, statErr := os.Stat(value); statErr != nil && strings.Contains(value, "{") {
+		name = "-s"
+		file, err = provider.Parse(provider.NewScanner(name, value))
+	} else {
+		file, err = provider.Read(value, nil)
+	}
+	if err == nil && len(file.Providers) == 0 {
+		err = fmt.Errorf("%s: declares no provider: want a file such as dtrace -h reads", name)
+	}
+	return file, err
 }
 
 // parseProbes reads the patterns of probes. Without any, the probes that --between names are traced.

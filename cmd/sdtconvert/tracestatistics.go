@@ -22,7 +22,7 @@ import (
 func (f *traceFlags) end(p *program, o *trace.Options, s *trace.Statistics, err error) (failed bool, _ error) {
 	for i, pattern := range f.requiredPatterns {
 		fired := slices.ContainsFunc(s.Sites, func(s trace.SiteStatistics) bool {
-			return s.Hits+s.Dropped > 0 && pattern.Match(s.Provider, s.Module, s.Function, s.Name)
+			return s.Hits+s.Dropped > 0 && s.Match(&pattern)
 		})
 		if !fired {
 			message.Error(p.Stderr, fmt.Errorf("the probe %s has not fired", f.required[i]))
@@ -58,7 +58,7 @@ func (f *traceFlags) explainNothing(w io.Writer, o *trace.Options, s *trace.Stat
 		message.Error(w, err)
 		missing = true
 	}
-	for _, provider := range slices.Sorted(maps.Keys(o.Declarations.Providers())) {
+	for _, provider := range slices.Sorted(maps.Keys(f.declared)) {
 		if !o.Census.IsEmpty() && !o.Census.HasProvider(provider) {
 			message.Line(w, "sdtconvert: -s declares the provider %s, of which the program has no probe", provider)
 		}

@@ -179,9 +179,14 @@ func (t Pattern) LiteralName() string {
 }
 
 // ParsePattern reads provider:module:function:name, and compiles it. As for
-// dtrace(1), parts on the left may be missing.
+// dtrace(1), parts on the left may be missing. With all four parts, a function may have a namespace.
 func ParsePattern(s string) (Pattern, error) {
 	parts := strings.Split(s, ":")
+	if last := len(parts) - 1; last > 3 { // the function may have a :: of C++ or Rust
+		if function := strings.Join(parts[2:last], ":"); !strings.Contains(strings.ReplaceAll(function, "::", ""), ":") {
+			parts = []string{parts[0], parts[1], function, parts[last]}
+		}
+	}
 	if len(parts) > 4 {
 		return Pattern{}, fmt.Errorf("%q has more than the four parts provider:module:function:name", s)
 	}

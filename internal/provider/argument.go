@@ -98,6 +98,9 @@ func (p *parser) argument(words []Token) (Arg, bool) {
 			typ = append(typ, words[i])
 		}
 	}
+	if open := slices.IndexFunc(typ, func(t Token) bool { return t.Is("[") }); open >= 0 && len(typ) == open+3 && typ[open+1].Kind == NameToken {
+		a.Length = typ[open+1].Text
+	}
 	typ = decay(typ)
 	if !hasType(typ) {
 		p.fault(words[0].Pos, "", "an argument has a type, and here is %s", spell(words))

@@ -33,6 +33,8 @@ type Probe struct {
 type Arg struct {
 	Type string // in C, as "const char *"
 	Name string // "" where it has none
+	// Length is what an array has in its brackets, if that is a name: of the argument that has its length.
+	Length string
 }
 
 // Limits of names, in bytes: those of DTrace (DTRACE_PROVNAMELEN, DTRACE_NAMELEN).

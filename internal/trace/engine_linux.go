@@ -59,7 +59,7 @@ func Run(o Options) (*Statistics, error) {
 		return nil, err
 	}
 	t.session = &arm.Session{
-		Listing: o.Listing, Declarations: o.Declarations, Census: o.Census, Filter: o.Filter, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
+		Listing: o.Listing, Declarations: o.Declarations, Mangled: o.Mangled, Census: o.Census, Filter: o.Filter, Traps: o.Traps, NoTraps: o.NoTraps, Life: life, Warn: o.Warn,
 	}
 	collector := &events.Collector{
 		Sites: t.session.Sites, Sink: o.Sink, Filter: o.Filter, Most: o.Most, Every: o.Every, Clear: o.Clear, Head: o.Head, Clock: events.NewClock(),
@@ -149,7 +149,7 @@ func (t *tracer) attachSites(p *tracee, found []*probe.Site) {
 	if err := p.Arm(found); err != nil {
 		t.Warn(fmt.Errorf("process %d: %w", p.ID, err))
 	}
-	if p.IsPrivate() { // what the rings hold goes away with the process
+	if p.NeedsMemory() {
 		p.ReportExits()
 	}
 	p.Resume()

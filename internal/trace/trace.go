@@ -26,6 +26,7 @@ import (
 type Options struct {
 	Listing      listing.Options    // which probes
 	Declarations probe.Declarations // of provider files
+	Mangled      bool               // functions of C++ and Rust have the names of their symbols
 	Census       *probe.Census      // of all probes that the processes have
 	PIDs         []int
 	Program      []string  // to run, with its arguments

@@ -83,6 +83,14 @@ func installed(prefix string) (all []string) {
 	return all
 }
 
+// declarations are the installed provider files of probes that systems ship.
+func declarations(t *testing.T, prefix string) (all []string) {
+	for _, path := range expect.Value(filepath.Glob(tools.Root("internal/provider/systems/*.d")))(t) {
+		all = append(all, "-rw-r--r-- "+filepath.Join(prefix, "share/sdtconvert", filepath.Base(path)))
+	}
+	return all
+}
+
 // TestInstall installs to where DESTDIR and PREFIX say, whatever the directory that
 // it is run in.
 func TestInstall(t *testing.T) {
@@ -103,8 +111,8 @@ func TestInstall(t *testing.T) {
 				variables = append(variables, name+"="+strings.Replace(value, "%s", directory, 1))
 			}
 			out := run(t, directory, "install", variables)
-			want := append(installed(c.want),
-				"-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
+			want := append(installed(c.want), "-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1")
+			want = append(append(want, declarations(t, c.want)...), "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
 			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
 				_, path, _ := strings.Cut(file, " ")
@@ -217,6 +225,7 @@ func TestDebianPackage(t *testing.T) {
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	)
+	want = append(want, declarations(t, "")...)
 	for _, document := range documents(t) {
 		mode, path, _ := strings.Cut(document, " ")
 		want = append(want, mode+" share/doc/sdtconvert/"+path)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 func compile(t *testing.T, command []string, source string, flags ...string) string {
 	t.Helper()
 	tools.Need(t, command[0])
-	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), filepath.Ext(source)))
 	args := append(command[1:], "-O2", "-I"+include, "-B"+linkers, "-pthread", "-o", out, source)
 	tools.Must(t, command[0], append(args, flags...)...)
 	return out

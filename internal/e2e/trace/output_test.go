@@ -239,6 +239,35 @@ func TestFloats(t *testing.T) {
 	}
 }
 
+// Functions and types of C++ have the names of sources in lines, patterns and filters; systems' probes have names and types of arguments;
+// -s takes the text of a provider file.
+func TestCPlusPlus(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, toolchains.AMD64.CXX(toolchains.GCC), "testdata/names.cc")
+	counter, order := "shop:names:shop::counter<int>::add:placed", "shop:names:shop::order:placed"
+	for _, c := range []struct{ flags, want []string }{
+		{[]string{"shop:::"}, []string{order + "(3)", counter + "(7)"}},
+		{[]string{"--no-demangle", "shop:::"}, []string{"shop:names:_ZN4shop5orderEPKc:placed(3)", "shop:names:_ZN4shop7counterIiE3addEi:placed(7)"}},
+		{[]string{"shop:*:shop::order:placed"}, []string{order + "(3)"}},
+		{[]string{":_ZN4shop7counter*:placed"}, []string{counter + "(7)"}},
+		{[]string{"--filter", `function == "shop::order"`}, []string{order + "(3)"}},
+		{[]string{"-s", "provider shop { probe placed(int cups); };", "--filter", "cups > 3"}, []string{counter + "(cups=7)"}},
+	} {
+		got := trace(t, slices.Concat(c.flags, []string{"--", program})...)
+		expect.OK(t, got.err, "%s", got.messages)
+		expect.Equal(t, c.want, got.lines, "%q", c.flags)
+	}
+	for _, flags := range [][]string{nil, {"--breakpoints"}} {
+		got := trace(t, slices.Concat(flags, []string{"--filter", `type == "shop::sold_out"`, "libstdcxx:::", "--", program})...)
+		expect.Equal(t, 2, len(got.lines), "%s", got.messages)
+		expect.Contains(t, got.lines[0], ":throw(object=0x")
+		expect.Contains(t, got.lines[0], ", type=shop::sold_out)")
+	}
+	tools.Refuses(t, "-s:1:", converter, "trace", "-s", "provider shop {", "--", program)
+	tools.Refuses(t, "-s: declares no provider", converter, "trace", "-s", "/* { */", "--", program)
+}
+
 // A live view shows what was counted so far, or since the last time.
 func TestLiveViews(t *testing.T) {
 	t.Parallel()

@@ -160,8 +160,12 @@ func (a *Armer) HasBreakpoints() bool {
 	return len(a.traps) > 0 || a.entry != nil || a.injector != nil && a.injector.HasHandler()
 }
 
-// IsPrivate reports whether what the rings hold goes away with the process.
-func (a *Armer) IsPrivate() bool { return a.injector != nil && a.injector.IsPrivate }
+// NeedsMemory reports whether what the process leaves must be read before its memory goes away: rings, or names of types.
+func (a *Armer) NeedsMemory() bool {
+	return a.injector != nil && a.injector.IsPrivate || slices.ContainsFunc(a.armed, func(s *armedSite) bool {
+		return s.Site != nil && slices.ContainsFunc(s.Arguments, func(arg probe.Argument) bool { return arg.Format == probe.TypeName })
+	})
+}
 
 // setMachine learns the machine of the process, from its program.
 func (a *Armer) setMachine(process *image.Process) error {
@@ -228,7 +232,7 @@ func (a *Armer) withoutRings(reason error) error {
 // eventProcess returns the process that events name: all of one process name the same, wherever they come from.
 func (a *Armer) eventProcess() *events.Process {
 	if a.process == nil {
-		a.process = &events.Process{ID: a.PID(), Name: strings.TrimSuffix(ptrace.ReadText(image.ProcessDirectory(a.PID())+"/comm"), "\n")}
+		a.process = &events.Process{ID: a.PID(), Name: strings.TrimSuffix(ptrace.ReadText(image.ProcessDirectory(a.PID())+"/comm"), "\n"), Memory: a.Process}
 	}
 	return a.process
 }

@@ -15,6 +15,7 @@ import (
 type Session struct {
 	Listing      listing.Options // which probes
 	Declarations probe.Declarations
+	Mangled      bool // functions of C++ and Rust have the names of their symbols
 	Census       *probe.Census
 	Filter       *events.Filter // nil for all events
 	Traps        bool           // all sites get breakpoints
@@ -69,7 +70,7 @@ func (s *Session) fileSites(m *image.Module, version fileVersion) ([]*probe.Site
 	if sites, ok := s.files[version]; ok {
 		return sites, nil
 	}
-	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations, Census: s.Census}
+	f := &probe.Finder{Options: s.Listing, Declarations: s.Declarations, Census: s.Census, Mangled: s.Mangled}
 	err := f.Find(m)
 	if version != (fileVersion{}) && err == nil {
 		if s.kept += 1 + len(f.Sites); s.kept > mostKept || s.files == nil {

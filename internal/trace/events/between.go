@@ -68,8 +68,7 @@ func (s *BetweenSink) pair(e *Event) (key pairKey, ok bool) {
 
 // Event implements Sink.
 func (s *BetweenSink) Event(e *Event, c *Clock) bool {
-	isFrom := s.From.Match(e.Provider, e.Probe.Module, e.Function, e.Name)
-	isTo := s.To.Match(e.Provider, e.Probe.Module, e.Function, e.Name)
+	isFrom, isTo := e.Match(&s.From), e.Match(&s.To)
 	if !isFrom && !isTo {
 		return true
 	}
@@ -127,11 +126,8 @@ func (s *BetweenSink) forgetOldest() {
 
 // Dropped implements Incomplete.
 func (s *BetweenSink) Dropped(site *probe.Site, n uint64) {
-	for _, pattern := range []listing.Pattern{s.From, s.To} {
-		if pattern.Match(site.Provider, site.Probe.Module, site.Function, site.Name) {
-			s.dropped += n
-			return
-		}
+	if site.Match(&s.From) || site.Match(&s.To) {
+		s.dropped += n
 	}
 }
 

@@ -120,6 +120,7 @@ func (c *Collector) drain(ring *Rings, last bool) int {
 			c.scratch.Time = min(c.scratch.Time, now) // the program may have written any
 		}
 		c.scratch.Process = ring.process
+		c.scratch.nameTypes(ring.order)
 		c.add(&c.scratch)
 	})
 	return count
@@ -164,6 +165,7 @@ func (c *Collector) Trapped(e Event) {
 		c.drop(e.Number, 1)
 		return
 	}
+	e.nameTypes(binary.NativeEndian)
 	values := e.Values
 	e.Values = append(c.room(len(values)), values...)
 	c.add(&e)

@@ -109,19 +109,19 @@ func (s *CTFSink) Event(e *Event, c *Clock) bool {
 	s.packet = order.AppendUint32(s.packet, uint32(e.Thread))
 	for i := range e.Arguments {
 		a, text := &e.Arguments[i], &e.Texts[i]
-		if a.Format == probe.Text || a.Format == probe.Unreadable || text.Unreadable {
+		if isCTFString(a) {
 			shown := text.Text
 			if a.Format != probe.Text || text.Unreadable {
 				shown = formatValue(a, e.Values[i], text)
 			}
-			if a.Format != probe.Text && a.Format != probe.Unreadable { // a number that could not be read
-				s.packet = order.AppendUint64(s.packet, 0)
-				continue
-			}
 			s.packet = append(append(s.packet, strings.ReplaceAll(shown, "\x00", "")...), 0)
 			continue
 		}
-		s.packet = order.AppendUint64(s.packet, e.Values[i])
+		value := e.Values[i]
+		if text.Unreadable {
+			value = 0
+		}
+		s.packet = order.AppendUint64(s.packet, value)
 	}
 	if len(s.packet) > packetMost {
 		s.writePacket()
@@ -196,7 +196,7 @@ func ctfClass(site *probe.Site) string {
 	for i, a := range site.Arguments {
 		typ := "uint64_t"
 		switch {
-		case a.Format == probe.Text, a.Format == probe.Unreadable:
+		case isCTFString(&a):
 			typ = "string"
 		case a.Enumerators != nil:
 			typ = ctfEnumeration(&a)
@@ -215,6 +215,11 @@ func ctfClass(site *probe.Site) string {
 	}
 	b.WriteString("\t};\n};\n")
 	return b.String()
+}
+
+// isCTFString reports whether an argument is a string in CTF.
+func isCTFString(a *probe.Argument) bool {
+	return a.Format == probe.Text || a.Format == probe.TypeName || a.Format == probe.Unreadable
 }
 
 // ctfEnumeration describes an enumeration.

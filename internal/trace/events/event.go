@@ -23,8 +23,11 @@ type Event struct {
 
 // Process is a process with events. Many are over when their events are read.
 type Process struct {
-	ID   int
-	Name string // as the kernel has it, "" if that was not known
+	ID     int
+	Name   string      // as the kernel has it, "" if that was not known
+	Memory io.ReaderAt // nil if it cannot be read
+
+	types map[uint64]string // names of types, by the address of what describes them
 }
 
 // Copied is a text that was copied when a probe fired.
@@ -101,8 +104,8 @@ func decode(e *Event, s *probe.Site, data []byte, order binary.ByteOrder) {
 // cutTexts cuts the texts whose length another argument has.
 func (e *Event) cutTexts() {
 	for i := range e.Arguments {
-		n := e.Arguments[i].Length
-		if n == 0 || n >= len(e.Values) || e.Texts[i].Unreadable || e.Texts[n].Lost {
+		n := e.Arguments[i].Length - 1
+		if n < 0 || n >= len(e.Values) || e.Texts[i].Unreadable || e.Texts[n].Lost {
 			continue
 		}
 		if text, length := &e.Texts[i], e.Values[n]; uint64(len(text.Text)) >= length {

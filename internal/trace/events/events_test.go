@@ -138,6 +138,43 @@ func TestHistograms(t *testing.T) {
 
 func minus(n int64) uint64 { return uint64(-n) }
 
+// The name of a type is where the std::type_info points to, or it is not known.
+func TestTypeNames(t *testing.T) {
+	memory := make(fakeMemory, 2048)
+	put := func(at int, name string) {
+		memory.Store(uint64(at)+8, uint64(at)+16)
+		copy(memory[at+16:], name)
+	}
+	put(0, "*N4shop8sold_outE\x00")
+	put(64, "i\x00")
+	put(128, "@\x1b type\x00")
+	memory.Store(192+8, 1<<40)
+	p := &Process{Memory: boundMemory{memory}}
+	for address, want := range map[uint64]string{0: "shop::sold_out", 64: "int", 128: `@\x1b type`, 192: "", 2044: "", 1 << 50: ""} {
+		expect.Equal(t, want, p.typeName(address, binary.LittleEndian), "%d", address)
+	}
+	expect.Equal(t, "", (&Process{}).typeName(0, binary.LittleEndian))
+	e := event()
+	site := *e.Site
+	e.Site, site.Arguments = &site, slices.Clone(site.Arguments)
+	site.Arguments[1].Format = probe.TypeName
+	e.Process, e.Values[1] = p, 64
+	e.nameTypes(binary.LittleEndian)
+	expect.Equal(t, "int", formatValue(&e.Arguments[1], 64, &e.Texts[1]))
+	expect.Equal(t, `"int"`, jsonValue(&e.Arguments[1], 64, &e.Texts[1]))
+	expect.Equal(t, "0x40", formatValue(&e.Arguments[1], 64, &Copied{}))
+}
+
+// boundMemory is memory with an end.
+type boundMemory struct{ fakeMemory }
+
+func (m boundMemory) ReadAt(b []byte, at int64) (int, error) {
+	if at < 0 || at > int64(len(m.fakeMemory)) {
+		return 0, errors.New("nothing is there")
+	}
+	return m.fakeMemory.ReadAt(b, at)
+}
+
 // Floating-point numbers are in the range that holds them.
 func TestFloats(t *testing.T) {
 	_, linear, err := parseLinear("arg0,-2,3,1")

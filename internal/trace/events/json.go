@@ -71,7 +71,7 @@ func jsonValue(a *probe.Argument, value uint64, text *Copied) string {
 		return "null"
 	case a.Format == probe.Text:
 		return jsonString(text.Text)
-	case a.Format == probe.Float && !isFinite(value), a.Format == probe.Pointer, a.Enumerators[int64(value)] != "":
+	case a.Format == probe.Float && !isFinite(value), a.Format == probe.Pointer, a.Format == probe.TypeName, a.Enumerators[int64(value)] != "":
 		return jsonString(shown)
 	}
 	return shown

@@ -75,7 +75,7 @@ func (c *parsedComparison) neverAt(s *probe.Site, v, other *value) string {
 	switch {
 	case a.Format == probe.Unreadable:
 		return fmt.Sprintf("nothing tells where the argument %s of %s is", v.argument, s.Text)
-	case !isText || a.Format == probe.Text:
+	case !isText || a.Format == probe.Text || a.Format == probe.TypeName:
 		return ""
 	case a.Enumerators != nil && isEqual && other.isConstant && !slices.Contains(slices.Collect(maps.Values(a.Enumerators)), other.shown):
 		return fmt.Sprintf("the argument %s of %s, of the type %s, has no value %s", v.argument, s.Text, a.Type, other.shown)

@@ -98,7 +98,9 @@ func formatValue(a *probe.Argument, value uint64, text *Copied) string {
 		return "(null)"
 	case a.Format == probe.Text:
 		return hexadecimal + " (not readable)"
-	case a.Format == probe.Pointer:
+	case a.Format == probe.TypeName && text.Text != "":
+		return text.Text
+	case a.Format == probe.Pointer, a.Format == probe.TypeName:
 		return hexadecimal
 	case a.Format == probe.Float:
 		return strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 8*a.Size)

@@ -174,7 +174,7 @@ func (r *Reference) text(e *Event) (text string, ok bool) {
 	a, copied := &e.Arguments[i], &e.Texts[i]
 	switch {
 	case copied.Unreadable:
-	case a.Format == probe.Text:
+	case a.Format == probe.Text, a.Format == probe.TypeName && copied.Text != "":
 		return copied.Text, true
 	case a.Enumerators != nil:
 		text, ok := a.Enumerators[int64(e.Values[i])]

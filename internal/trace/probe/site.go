@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ianlancetaylor/demangle"
+
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
@@ -20,7 +22,8 @@ import (
 // Site is a place that reaches a probe: of a file, at the addresses that the file was linked for, or of a process. All
 // processes that have loaded the file have copies, with one number.
 type Site struct {
-	listing.Probe // what it is called
+	listing.Probe        // what it is called; the function as sources have it
+	Symbol        string // of the function, as the file has it
 	Number        uint32
 	Arguments     []Argument
 	Text          string // provider:module:function:name, escaped for output
@@ -55,13 +58,24 @@ func (s *Site) At(base uint64, module string) *Site {
 	return &c
 }
 
+// Match reports whether a pattern matches the probe. Its function may be as sources or as the file have it.
+func (s *Site) Match(p *listing.Pattern) bool {
+	return p.Match(s.Provider, s.Probe.Module, s.Function, s.Name) || p.Match(s.Provider, s.Probe.Module, s.Symbol, s.Name)
+}
+
+// Demangle returns the name of a function or a type as sources of C++ and Rust have it, without parameters. Other names stay.
+func Demangle(name string) string {
+	const most = 16 // bits of the length: names of templates may be without end
+	return demangle.Filter(name, demangle.NoParams, demangle.NoClones, demangle.MaxLength(most))
+}
+
 // Argument is an argument of a site.
 type Argument struct {
 	arch.Operand
 	Name   string // as a provider file has it, escaped for output, "" if nothing tells
 	Type   string // "" if nothing tells
 	Format Format
-	Length int // of a text without a NUL: the index of the argument that has its length, 0 for none
+	Length int // of a text without a NUL: 1 more than the index of the argument that has its length, 0 for none
 
 	Enumerators map[int64]string // escaped for output, nil if it is no enumeration
 }
@@ -75,6 +89,7 @@ const (
 	Text           // what a char * points to
 	Boolean
 	Float
+	TypeName   // what a std::type_info * describes
 	Unreadable // nothing tells where the argument is
 )
 
@@ -87,6 +102,8 @@ func formatOf(typ string, o *arch.Operand, word int) Format {
 		return Unreadable
 	case o.Float, stars == 0 && o.Size >= 4 && (slices.Contains(words, "float") || slices.Contains(words, "double")):
 		return Float
+	case stars == 1 && slices.ContainsFunc(words, func(w string) bool { return w == "type_info" || w == "std::type_info" }) && o.Size == word:
+		return TypeName
 	case typ == "string", stars == 1 && slices.Contains(words, "char"):
 		return Text
 	case stars > 0, slices.Contains(words, "uintptr_t"), typ == "" && o.Size == word && !o.Signed && (o.Kind != arch.Constant || o.Address):
@@ -106,6 +123,7 @@ type Finder struct {
 	Declarations
 	Census   *Census // of all probes, also of those that are not wanted
 	CodeOnly bool    // no arguments, for which debug information may have to be read
+	Mangled  bool    // functions of C++ and Rust have the names of their symbols
 	Sites    []*Site
 }
 
@@ -153,8 +171,13 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	s := &Site{Kind: from.Kind, Address: from.Address.Offset}
 	var place locate.Place
 	s.Probe, place = listing.Identify(code, from, &probe)
+	isWanted := f.Filter.Match(&s.Probe)
 	f.Census.add(&s.Probe)
-	if !f.Filter.Match(&s.Probe) {
+	if s.Symbol = s.Function; !f.Mangled {
+		s.Function = Demangle(s.Function)
+		f.Census.add(&s.Probe)
+	}
+	if !isWanted && !f.Filter.Match(&s.Probe) {
 		return nil, nil
 	}
 	s.Text, s.Place = message.Escape(s.Probe.String()), message.Escape(place.String())

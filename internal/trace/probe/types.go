@@ -17,21 +17,11 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// Parameter is an argument of a probe as a provider file declares it.
-type Parameter struct{ Type, Name string }
+// Parameter is an argument of a probe as a provider file declares it. Length names the parameter that has its length, "" for none.
+type Parameter struct{ Type, Name, Length string }
 
 // Declarations are the parameters of probes, by provider:name.
 type Declarations map[string][]Parameter
-
-// Providers returns the providers that are declared.
-func (d Declarations) Providers() map[string]bool {
-	all := map[string]bool{}
-	for name := range d {
-		provider, _, _ := strings.Cut(name, ":")
-		all[provider] = true
-	}
-	return all
-}
 
 // foundSite is a site whose arguments are not known yet.
 type foundSite struct {
@@ -65,6 +55,7 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 		}
 		names := map[string]bool{"": true}
 		for i := range min(len(s.types), len(declared)) {
+			s.types[i].Length = declared[i].Length
 			if s.types[i].Name = declared[i].Name; names[declared[i].Name] {
 				s.types[i].Name = ""
 			}
@@ -99,12 +90,23 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 		s.Arguments = arguments(m, s, types, reader)
 		for i := range min(len(s.Arguments), len(s.types)) {
 			s.Arguments[i].Name = message.Escape(s.types[i].Name)
-			if a := &s.Arguments[i]; i > 0 && isLength(s.types[i-1].Name, s.types[i].Name) && s.Arguments[i-1].Format == Text && a.Format != Unreadable {
-				s.Arguments[i-1].Length = i
+			if n := lengthOf(s.types, i); s.Arguments[i].Format == Text && n < len(s.Arguments) && n >= 0 && s.Arguments[n].Format != Unreadable {
+				s.Arguments[i].Length = n + 1
 			}
 		}
 		s.Layout = NewLayout(s.Arguments, reader.Threads.SP)
 	}
+}
+
+// lengthOf returns the index of the parameter that has the length of a text, as it says itself or by its name. It is -1 for none.
+func lengthOf(parameters []Parameter, i int) int {
+	if length := parameters[i].Length; length != "" {
+		return slices.IndexFunc(parameters, func(p Parameter) bool { return p.Name == length })
+	}
+	if i+1 < len(parameters) && isLength(parameters[i].Name, parameters[i+1].Name) {
+		return i + 1
+	}
+	return -1
 }
 
 // isLength reports whether an argument is named as the length of the text before it: name_len, name_length or name_size.

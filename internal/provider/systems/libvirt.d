@@ -1,0 +1,30 @@
+/* libvirt: https://libvirt.org/systemtap.html */
+provider libvirt {
+	probe object_new(void *object, const char *class);
+	probe object_ref(void *object);
+	probe object_unref(void *object);
+	probe object_dispose(void *object);
+	probe event_poll_add_handle(int watch, int descriptor, int events, void *callback, void *data, void *free);
+	probe event_poll_update_handle(int watch, int events);
+	probe event_poll_remove_handle(int watch);
+	probe event_poll_dispatch_handle(int watch, int events);
+	probe event_poll_purge_handle(int watch);
+	probe event_poll_add_timeout(int timer, int frequency, void *callback, void *data, void *free);
+	probe event_poll_update_timeout(int timer, int frequency);
+	probe event_poll_remove_timeout(int timer);
+	probe event_poll_dispatch_timeout(int timer);
+	probe event_poll_purge_timeout(int timer);
+	probe event_poll_run(int descriptors, int timeout);
+	probe rpc_socket_new(void *socket, int descriptor, int error, int process, const char *local, const char *remote);
+	probe rpc_socket_send_fd(void *socket, int descriptor);
+	probe rpc_socket_recv_fd(void *socket, int descriptor);
+	probe rpc_server_client_new(void *client, void *socket);
+	probe rpc_server_client_msg_tx_queue(void *client, int length, int program, int version, int procedure, int type, int status, int serial);
+	probe rpc_server_client_msg_rx(void *client, int length, int program, int version, int procedure, int type, int status, int serial);
+	probe rpc_client_new(void *client, void *socket);
+	probe rpc_client_msg_tx_queue(void *client, int length, int program, int version, int procedure, int type, int status, int serial);
+	probe rpc_client_msg_rx(void *client, int length, int program, int version, int procedure, int type, int status, int serial);
+	probe qemu_monitor_send_msg(void *monitor, const char *message, int descriptor);
+	probe qemu_monitor_recv_reply(void *monitor, const char *reply);
+	probe qemu_monitor_recv_event(void *monitor, const char *event);
+};
