@@ -40,7 +40,7 @@ var (
 	traceLinearOption = &option{name: "lhist", value: "ARG,LOW,HIGH,WIDTH",
 		help: "draw a histogram of an argument, by ranges of one width"}
 	traceBetweenOption = &option{name: "between", value: "PROBE,PROBE",
-		help: "draw a histogram of the time from one probe to another of the same thread"}
+		help: "draw a histogram of the time from one probe to another of the same thread, or with --format perfetto a slice for each"}
 	tracePairOption = &option{name: "pair", value: "KEY[,KEY]",
 		help: "with --between, hits belong together that agree in these, whatever their threads"}
 	traceEveryOption = &option{name: "every", value: "TIME",
@@ -362,8 +362,10 @@ func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
 	}
 	summaries := f.summaries()
 	switch {
-	case len(summaries) > 0 && format.Name != "text":
+	case len(summaries) > 0 && format.Name != "text" && (format.Name != "perfetto" || f.between == ""):
 		return nil, usagef("--format %s has no summaries: leave -c, --hist, --lhist and --between out", format.Name)
+	case format.Name != "text" && (f.by != "" || f.every != ""):
+		return nil, usagef("--format %s has no --by and no --every", format.Name)
 	case format.IsDirectory && f.output == "":
 		return nil, usagef("--format %s needs a directory: -o DIR", format.Name)
 	case f.output != "":
@@ -373,6 +375,9 @@ func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
 	}
 	if len(summaries) > 0 {
 		sink, err := summaries[0].NewSink(w)
+		if between, ok := sink.(*events.BetweenSink); ok && format.Name == "perfetto" {
+			between.Slices = &events.PerfettoSink{W: w}
+		}
 		if errors.Is(err, events.ErrFormat) {
 			err = usageError{err}
 		}
@@ -380,6 +385,7 @@ func (f *traceFlags) sink(p *program, w io.Writer) (events.Sink, error) {
 	}
 	sink := format.New(f.output, w)
 	if text, ok := sink.(*events.TextSink); ok {
+		text.Several = len(f.pids) > 1
 		text.Colour = f.output == "" && isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
 	}
 	return sink, nil

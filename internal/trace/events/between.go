@@ -16,8 +16,9 @@ import (
 type BetweenSink struct {
 	W        io.Writer
 	From, To listing.Pattern
-	Pairs    *Keys // by which hits of the two belong together, nil for threads
-	Keys     *Keys // of histograms, nil for one of all
+	Pairs    *Keys         // by which hits of the two belong together, nil for threads
+	Keys     *Keys         // of histograms, nil for one of all
+	Slices   *PerfettoSink // for a slice of each pair in the place of histograms, nil for none
 
 	begun     map[pairKey]beginning // who has reached From
 	forgotten uint64                // of them, as there were too many
@@ -39,6 +40,8 @@ type pairKey struct {
 type beginning struct {
 	time uint64
 	keys []string // of its histogram, "" for what the event does not have
+
+	slice sliceStart
 }
 
 // mostPairs bounds what is between two probes.
@@ -69,7 +72,11 @@ func (s *BetweenSink) pair(e *Event) (key pairKey, ok bool) {
 // Event implements Sink.
 func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 	isFrom, isTo := e.Match(&s.From), e.Match(&s.To)
-	if !isFrom && !isTo {
+	switch {
+	case isFrom || isTo:
+	case s.Slices != nil:
+		return s.Slices.Event(e, c)
+	default:
 		return true
 	}
 	key, ok := s.pair(e)
@@ -81,8 +88,12 @@ func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 		s.begun = map[pairKey]beginning{}
 	}
 	if begun, ok := s.begun[key]; ok && isTo {
-		nanoseconds := uint64(c.since(e.Time) - c.since(begun.time))
-		s.set.add(s.name(&begun, e), &s.empty, s.empty.Of(nanoseconds, true), 1)
+		if s.Slices != nil {
+			s.Slices.end(&begun, e, c)
+		} else {
+			nanoseconds := uint64(c.since(e.Time) - c.since(begun.time))
+			s.set.add(s.name(&begun, e), &s.empty, s.empty.Of(nanoseconds, true), 1)
+		}
 		delete(s.begun, key)
 	}
 	if isFrom {
@@ -92,6 +103,9 @@ func (s *BetweenSink) Event(e *Event, c *Clock) bool {
 		begun := beginning{time: e.Time}
 		if s.Keys != nil {
 			begun.keys = s.Keys.parts(e)
+		}
+		if s.Slices != nil {
+			begun.slice = s.Slices.begin(e)
 		}
 		s.begun[key] = begun
 	}
@@ -155,8 +169,19 @@ func (s *BetweenSink) Show() error {
 // Clear implements View. Pairs that have begun go on.
 func (s *BetweenSink) Clear() { s.set, s.dropped, s.forgotten, s.unknown = histogramSet{}, 0, 0, 0 }
 
+// Flush implements Flusher.
+func (s *BetweenSink) Flush() error {
+	if s.Slices == nil {
+		return nil
+	}
+	return s.Slices.Flush()
+}
+
 // Close implements Sink.
 func (s *BetweenSink) Close() error {
+	if s.Slices != nil {
+		return s.Slices.Close()
+	}
 	err := s.Show()
 	if err == nil && !s.hasDrawn {
 		err = errors.New("nothing has reached the second probe after the first")

@@ -244,6 +244,12 @@ func TestLines(t *testing.T) {
 	e := event()
 	s.Event(e, NewClock())
 	expect.Contains(t, b.String(), " 42 shop:orders:main:placed(-5, 7, \"tea\")\n")
+	e.Process = &Process{ID: 7}
+	s.Event(e, NewClock())
+	e.Process = &Process{ID: 8}
+	s.Event(e, NewClock())
+	expect.Contains(t, b.String(), " 8/42 shop:orders:")
+	expect.Equal(t, 1, strings.Count(b.String(), "/42 "))
 	e.Texts[2] = Copied{Text: "caf\xc3", Cut: true}
 	expect.Equal(t, `"caf"...`, quote(&e.Texts[2]))
 	expect.Equal(t, `"a\x1b[31m\n"`, quote(&Copied{Text: "a\x1b[31m\n"}))
@@ -518,6 +524,39 @@ func TestSummariesByKeys(t *testing.T) {
 	expect.Contains(t, b.String(), "not counted: 1 hit that was made without a key\n")
 	_, err := (&Summary{Name: "count", By: "arg12"}).NewSink(&b)
 	expect.Equal(t, true, errors.Is(err, ErrFormat))
+}
+
+// Pairs of probes are slices: complete ones of one thread, and asynchronous ones from one thread to another. Other probes are instants.
+func TestSlices(t *testing.T) {
+	var b strings.Builder
+	s := expect.Value((&Summary{Name: "between", Value: "from,to", Pair: "arg1"}).NewSink(&b))(t).(*BetweenSink)
+	s.Slices = &PerfettoSink{W: &b}
+	process := &Process{ID: 1 << 30, Name: "shop"}
+	for i, hit := range []struct {
+		name   string
+		thread int32
+	}{{"from", 1}, {"other", 1}, {"to", 1}, {"from", 1}, {"to", 2}, {"to", 2}} {
+		e := event()
+		site := *e.Site
+		site.Name = hit.name
+		e.Site, e.Process, e.Thread, e.Time = &site, process, hit.thread, newClockOnce.ticks+uint64(i)*1e6
+		expect.Equal(t, true, s.Event(e, newClockOnce))
+	}
+	expect.OK(t, s.Close())
+	var all []struct {
+		Name, Ph string
+		Tid, ID  int
+		Ts, Dur  float64
+	}
+	expect.OK(t, json.Unmarshal([]byte(b.String()), &all))
+	var got []string
+	for _, one := range all {
+		got = append(got, fmt.Sprintf("%s %s %d %d %t", one.Ph, one.Name, one.Tid, one.ID, one.Dur > 0))
+	}
+	expect.Equal(t, []string{
+		"M process_name 0 0 false", "i shop:other 1 0 false", "X shop:from to to 1 0 true", "b shop:from to to 1 1 false", "e shop:from to to 2 1 false",
+	}, got)
+	expect.Equal(t, true, all[2].Ts < all[1].Ts)
 }
 
 // Counters are handed over once, whatever a program writes to them.

@@ -12,8 +12,11 @@ import (
 
 // TextSink writes a line for each event.
 type TextSink struct {
-	W      io.Writer
-	Colour bool
+	W       io.Writer
+	Colour  bool
+	Several bool // there are several processes, so lines have both IDs
+
+	process int // of the first event
 
 	line []byte
 	err  error
@@ -30,6 +33,12 @@ const (
 func (s *TextSink) Event(e *Event, c *Clock) bool {
 	line := c.wall(e.Time).AppendFormat(s.line[:0], "15:04:05.000000")
 	line = append(line, ' ')
+	if s.process == 0 {
+		s.process = e.Process.ID
+	}
+	if s.Several = s.Several || s.process != e.Process.ID; s.Several {
+		line = append(strconv.AppendInt(line, int64(e.Process.ID), 10), '/')
+	}
 	if e.Thread == 0 {
 		line = append(line, '?') // the C library is not known
 	} else {
