@@ -22,6 +22,8 @@ var (
 		help: "a site has to have this probe, provider:module:function:name as for list; may be repeated"}
 	requireFileOption = &option{head: "    --require @FILE",
 		help: "the same for each probe of FILE, one a line, as list --names prints them; a # begins a comment"}
+	onlyOption = &option{name: "only", value: "PROBE",
+		help: "no site may have another probe, provider:module:function:name; may be repeated, and @FILE lists several"}
 	requireNotesOption = &option{name: "require-notes",
 		help: "each recorded site of a probe has to have a note, as convert --stapsdt makes it"}
 	allowOption = &option{name: "allow", value: "RULE",
@@ -40,7 +42,7 @@ have to be all those of one link, and of programs, libraries and kernel modules.
 site has a record, or a note alone, like those of provider files.`,
 	groups: []group{
 		{title: "What is required", options: []*option{
-			requireOption, requireFileOption, requireNotesOption, allowOption,
+			requireOption, requireFileOption, onlyOption, requireNotesOption, allowOption,
 		}},
 		{title: "What is printed", options: []*option{formatOption}},
 		{title: "What is searched for", asConvert: []*option{
@@ -69,15 +71,16 @@ func rulesHelp() string {
 // checkFlags are the flags of check.
 type checkFlags struct {
 	conversionFlags
-	require, allowed []string
-	requireNotes     bool
-	format           string
+	require, only, allowed []string
+	requireNotes           bool
+	format                 string
 }
 
 func (f *checkFlags) bindFlags(s *flagSet) {
 	f.conversionFlags.bindFlags(s)
 	f.format = check.DefaultFormat
 	s.bind("require", &f.require)
+	s.bind("only", &f.only)
 	s.bind("require-notes", &f.requireNotes)
 	s.bind("allow", &f.allowed)
 	s.bind("format", &f.format)
@@ -145,7 +148,10 @@ func (f *checkFlags) checkOptions(files []string) (o check.Options, format check
 		},
 		FollowThin: f.follow, RequireNotes: f.requireNotes, Allow: f.allowed,
 	}
-	if o.Require, err = readRequirements(f.require); err != nil {
+	if o.Require, err = readRequirements(requireFlag, f.require); err != nil {
+		return o, format, err
+	}
+	if o.Only, err = readRequirements(onlyFlag, f.only); err != nil {
 		return o, format, err
 	}
 	for _, name := range f.allowed {
@@ -159,20 +165,23 @@ func (f *checkFlags) checkOptions(files []string) (o check.Options, format check
 	return o, format, nil
 }
 
-// requireFlag is the flag whose value @FILE names a list of probes. As the next word it is
+// The flags whose value @FILE names a list of probes. As the next word it is
 // no response file.
-const requireFlag = "--require"
+const (
+	requireFlag = "--require"
+	onlyFlag    = "--only"
+)
 
 // maxProbeList is the size in MiB of the largest list of probes that is read.
 const maxProbeList = 4
 
-// readRequirements reads the values of --require: a probe each, or @FILE.
-func readRequirements(values []string) ([]check.Requirement, error) {
+// readRequirements reads the values of a flag: a probe each, or @FILE.
+func readRequirements(flag string, values []string) ([]check.Requirement, error) {
 	var requirements []check.Requirement
 	for _, value := range values {
 		name, isFile := strings.CutPrefix(value, "@")
 		if isFile && name == "" {
-			return nil, usagef("--require @ names no file")
+			return nil, usagef("%s @ names no file", flag)
 		}
 		if !isFile {
 			r, err := requirement(value)

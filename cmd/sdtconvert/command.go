@@ -196,7 +196,7 @@ func (p *program) runCommand(args []string) int {
 	}
 	c, _, operands := splitCommand(args)
 	if c == nil || c.wrapped == "" {
-		expanded, err := responsefile.Expand(args, requireFlag)
+		expanded, err := responsefile.Expand(args, requireFlag, onlyFlag)
 		if err != nil {
 			if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
 				err = usageError{err}

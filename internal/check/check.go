@@ -65,6 +65,7 @@ func (f *Finding) Where() string {
 type Options struct {
 	sites.Options
 	Require []Requirement
+	Only    []Requirement // if there are any, no site has another probe
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
 	Allow        []string // names of rules that are not applied
@@ -171,7 +172,9 @@ func (s *Set) Findings() []Finding {
 	for _, l := range s.links {
 		l.finish()
 	}
-	s.require()
+	known := s.knownNames()
+	s.require(known)
+	s.findUnlisted(known)
 	s.findings = slices.DeleteFunc(s.findings, func(f Finding) bool { return !s.applies(f.Rule) })
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {

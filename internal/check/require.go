@@ -22,11 +22,10 @@ type Requirement struct {
 // require finds the required probes that no site has. A site has the name that its own file gives it,
 // which list prints, and the one that the probe's definition has, in whatever file it is. Where notes are lost, it
 // is unknown which sites there were.
-func (s *Set) require() {
+func (s *Set) require(known *knownNames) {
 	if len(s.opts.Require) == 0 || s.lostNotes {
 		return
 	}
-	known := s.knownNames()
 	for i := range s.opts.Require {
 		r := &s.opts.Require[i]
 		if !slices.ContainsFunc(known.named(r.Name), func(p Probe) bool { return r.Match(p, false) }) {
@@ -34,6 +33,42 @@ func (s *Set) require() {
 				Rule: MissingProbe, Probe: r.Text, Message: known.missing(r), Source: r.File, Line: r.Line, file: len(s.files),
 			})
 		}
+	}
+}
+
+// findUnlisted finds the probes that no line of a list of all probes matches, by neither of the names of their sites.
+func (s *Set) findUnlisted(known *knownNames) {
+	if len(s.opts.Only) == 0 {
+		return
+	}
+	var names []string
+	byName, others := map[string][]*Requirement{}, []*Requirement{}
+	for i := range s.opts.Only {
+		if r := &s.opts.Only[i]; r.Name == "" {
+			others = append(others, r)
+		} else {
+			byName[r.Name] = append(byName[r.Name], r)
+			names = append(names, r.Name)
+		}
+	}
+	isListed := func(name Probe) bool {
+		matches := func(r *Requirement) bool { return r.Match(name, false) }
+		return slices.ContainsFunc(byName[name.Name], matches) || slices.ContainsFunc(others, matches)
+	}
+	found := map[Probe]bool{}
+	for _, site := range s.sites {
+		name := site.link.nameOf(site)
+		if found[name] || isListed(name) || isListed(site.name) {
+			continue
+		}
+		found[name] = true
+		text := "a site has this probe, which is not listed"
+		if known.budget -= len(names); known.budget >= 0 {
+			if near := message.Nearest(name.Name, names); near != "" {
+				text += "; did you mean " + near + "?"
+			}
+		}
+		s.findings = append(s.findings, Finding{Rule: UnlistedProbe, Probe: name.String(), Message: text, file: len(s.files)})
 	}
 }
 

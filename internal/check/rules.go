@@ -131,6 +131,9 @@ var (
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
 		"The tracepoints were removed, were not compiled, or are in a file that was not given; or their records were lost.",
 		"Put the tracepoint back, link what was converted, or do not require the probe."}
+	UnlistedProbe = &Rule{"unlisted-probe", Error, "a site has a probe that is not listed",
+		"The tracepoint is new, or its name is misspelt beside others of the probe that was meant.",
+		"Add the probe to the list, or spell it as the list does."}
 )
 
 // Rules are all rules, in the order of the manual.
@@ -140,7 +143,7 @@ var Rules = []*Rule{
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
 	MixedNotes, KernelNotes, BrokenNote, StrayNote, UnreadArgument, MissingNote, NoteName, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
-	MissingDOF, NoProbes, MissingProbe,
+	MissingDOF, NoProbes, MissingProbe, UnlistedProbe,
 }
 
 // RuleNamed finds a rule, nil for none.
