@@ -57,7 +57,7 @@ type traced struct {
 	err      error
 }
 
-var eventLine = regexp.MustCompile(`^\d\d:\d\d:\d\d\.\d{6} (\d+|\?) (.*)$`)
+var eventLine = regexp.MustCompile(`^\d\d:\d\d:\d\d\.\d{6} (?:\d+/)?(\d+|\?) (.*)$`)
 
 // trace runs the tracer. The program's own output must not go to standard output.
 func trace(t *testing.T, args ...string) traced {

@@ -258,6 +258,7 @@ func TestCPlusPlus(t *testing.T) {
 		expect.OK(t, got.err, "%s", got.messages)
 		expect.Equal(t, c.want, got.lines, "%q", c.flags)
 	}
+	expect.Contains(t, trace(t, "--", program).messages, ", 1 of names (name those that you want, as PROVIDER:::)")
 	for _, flags := range [][]string{nil, {"--breakpoints"}} {
 		got := trace(t, slices.Concat(flags, []string{"--filter", `type == "shop::sold_out"`, "libstdcxx:::", "--", program})...)
 		expect.Equal(t, 2, len(got.lines), "%s", got.messages)

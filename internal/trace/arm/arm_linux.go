@@ -71,6 +71,7 @@ func (a *Armer) armSites(found []*probe.Site) error {
 	slices.SortStableFunc(found, func(x, y *probe.Site) int { return cmp.Compare(y.Address, x.Address) })
 	// Two probes may have one site, in functions that a linker has merged.
 	found = slices.CompactFunc(found, func(x, y *probe.Site) bool { return x.Address == y.Address })
+	a.session.sayModules(a, found)
 	found, left := a.session.addSites(found)
 	if left > 0 {
 		a.warn("%d sites are not traced: a run has room for %d; name the probes that you want", left, events.MaxSites)

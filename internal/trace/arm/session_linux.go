@@ -1,11 +1,16 @@
 package arm
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/listing"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/trace/events"
 	"sdtconvert/internal/trace/inject"
 	"sdtconvert/internal/trace/probe"
@@ -24,6 +29,7 @@ type Session struct {
 	Life         *inject.Life
 	Warn         func(error)
 
+	named map[string]bool               // modules whose probes were said to be traced
 	list  atomic.Pointer[[]*probe.Site] // by number, from 1
 	files map[fileVersion][]*probe.Site
 	kept  int // files and their sites
@@ -60,6 +66,38 @@ func (s *Session) addSites(found []*probe.Site) (numbered []*probe.Site, left in
 	}
 	s.list.Store(&all)
 	return numbered, left
+}
+
+// sayModules says which libraries bring probes that the user has not asked for by name.
+func (s *Session) sayModules(a *Armer, found []*probe.Site) {
+	if len(s.Listing.Filter.Alternatives) > 0 {
+		return
+	}
+	counts, isNew := map[string]map[string]bool{}, false
+	for _, site := range found {
+		if site.Kind != arch.Probe {
+			continue
+		}
+		module := message.Escape(site.Probe.Module)
+		if counts[module] == nil {
+			counts[module] = map[string]bool{}
+		}
+		counts[module][site.Provider+":"+site.Name] = true
+	}
+	var parts []string
+	for _, module := range slices.Sorted(maps.Keys(counts)) {
+		isNew = isNew || !s.named[module]
+		parts = append(parts, fmt.Sprintf("%d of %s", len(counts[module]), module))
+	}
+	if s.named == nil {
+		s.named = map[string]bool{}
+	}
+	for module := range counts {
+		s.named[module] = true
+	}
+	if isNew && len(counts) > 1 {
+		a.warn("all probes are traced: %s (name those that you want, as PROVIDER:::)", strings.Join(parts, ", "))
+	}
 }
 
 // mostKept bounds the files whose sites are kept, and these sites.
