@@ -163,7 +163,7 @@ func (a *Armer) HasBreakpoints() bool {
 // NeedsMemory reports whether what the process leaves must be read before its memory goes away: rings, or names of types.
 func (a *Armer) NeedsMemory() bool {
 	return a.injector != nil && a.injector.IsPrivate || slices.ContainsFunc(a.armed, func(s *armedSite) bool {
-		return s.Site != nil && slices.ContainsFunc(s.Arguments, func(arg probe.Argument) bool { return arg.Format == probe.TypeName })
+		return s.Site != nil && s.Layout.HasTypeNames
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/trace/probe"
@@ -27,6 +28,7 @@ type Process struct {
 	Name   string      // as the kernel has it, "" if that was not known
 	Memory io.ReaderAt // nil if it cannot be read
 
+	mutex sync.Mutex        // of types
 	types map[uint64]string // names of types, by the address of what describes them
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"sdtconvert/internal/trace/probe"
@@ -18,8 +19,10 @@ type TextSink struct {
 
 	process int // of the first event
 
-	line []byte
-	err  error
+	line   []byte
+	second int64  // of the last event
+	clock  []byte // shows it
+	err    error
 }
 
 // The colours of a terminal.
@@ -31,7 +34,7 @@ const (
 
 // Event implements Sink.
 func (s *TextSink) Event(e *Event, c *Clock) bool {
-	line := c.wall(e.Time).AppendFormat(s.line[:0], "15:04:05.000000")
+	line := s.appendTime(s.line[:0], c.wall(e.Time))
 	line = append(line, ' ')
 	if s.process == 0 {
 		s.process = e.Process.ID
@@ -63,6 +66,19 @@ func (s *TextSink) Event(e *Event, c *Clock) bool {
 	return s.err == nil
 }
 
+// appendTime appends the time of day in microseconds. What all events of a second have in common is made once.
+func (s *TextSink) appendTime(line []byte, t time.Time) []byte {
+	if second := t.Unix(); second != s.second || s.clock == nil {
+		s.second, s.clock = second, t.AppendFormat(s.clock[:0], "15:04:05.")
+	}
+	microseconds := t.Nanosecond() / 1000
+	line = append(line, s.clock...)
+	for unit := 100000; unit > 0; unit /= 10 {
+		line = append(line, byte('0'+microseconds/unit%10))
+	}
+	return line
+}
+
 func (s *TextSink) coloured(line []byte, colour, text string) []byte {
 	if !s.Colour {
 		return append(line, text...)
@@ -92,35 +108,40 @@ func (s *TextSink) argument(line []byte, e *Event, i int) []byte {
 	if a.Format == probe.Text && !text.Unreadable {
 		return s.coloured(line, textColour, quote(text))
 	}
-	return append(line, formatValue(a, value, text)...)
+	return appendValue(line, a, value, text)
 }
 
-// formatValue shows an argument, but for a text that could be read.
-func formatValue(a *probe.Argument, value uint64, text *Copied) string {
-	hexadecimal := "0x" + strconv.FormatUint(value, 16)
+// appendValue appends an argument, but for a text that could be read.
+func appendValue(line []byte, a *probe.Argument, value uint64, text *Copied) []byte {
+	appendHexadecimal := func() []byte { return strconv.AppendUint(append(line, "0x"...), value, 16) }
 	switch {
 	case a.Format == probe.Unreadable:
-		return "?"
+		return append(line, '?')
 	case text.Lost:
-		return "(not readable)"
+		return append(line, "(not readable)"...)
 	case a.Format == probe.Text && value == 0:
-		return "(null)"
+		return append(line, "(null)"...)
 	case a.Format == probe.Text:
-		return hexadecimal + " (not readable)"
+		return append(appendHexadecimal(), " (not readable)"...)
 	case a.Format == probe.TypeName && text.Text != "":
-		return text.Text
+		return append(line, text.Text...)
 	case a.Format == probe.Pointer, a.Format == probe.TypeName:
-		return hexadecimal
+		return appendHexadecimal()
 	case a.Format == probe.Float:
-		return strconv.FormatFloat(math.Float64frombits(value), 'g', -1, 8*a.Size)
+		return strconv.AppendFloat(line, math.Float64frombits(value), 'g', -1, 8*a.Size)
 	case a.Enumerators[int64(value)] != "":
-		return a.Enumerators[int64(value)]
+		return append(line, a.Enumerators[int64(value)]...)
 	case a.Format == probe.Boolean:
-		return strconv.FormatBool(value != 0)
+		return strconv.AppendBool(line, value != 0)
 	case a.Signed:
-		return strconv.FormatInt(int64(value), 10)
+		return strconv.AppendInt(line, int64(value), 10)
 	}
-	return strconv.FormatUint(value, 10)
+	return strconv.AppendUint(line, value, 10)
+}
+
+// formatValue shows what appendValue appends.
+func formatValue(a *probe.Argument, value uint64, text *Copied) string {
+	return string(appendValue(nil, a, value, text))
 }
 
 // quote writes a text as a string of C. A character that the copy has cut in two is left out.

@@ -9,9 +9,20 @@ import (
 	"sdtconvert/internal/trace/probe"
 )
 
-// nameTypes reads the names of the types that arguments describe, while the process has them: a std::type_info has a pointer to its
-// class's functions, and then one to its name (Itanium C++ ABI, "Run-Time Type Information").
+// readTypes reads the names of the types that arguments of an event describe, while the process has them.
+func (p *Process) readTypes(site *probe.Site, data []byte, order binary.ByteOrder) {
+	for i := range site.Arguments {
+		if site.Arguments[i].Format == probe.TypeName {
+			p.typeName(order.Uint64(data[site.Layout.Arguments[i].At:]), order)
+		}
+	}
+}
+
+// nameTypes adds the names of the types that arguments describe.
 func (e *Event) nameTypes(order binary.ByteOrder) {
+	if !e.Layout.HasTypeNames {
+		return
+	}
 	for i := range e.Arguments {
 		if e.Arguments[i].Format != probe.TypeName || e.Texts[i].Unreadable {
 			continue
@@ -29,8 +40,11 @@ const (
 	mostTypeName = 512
 )
 
-// typeName returns the name of a type, "" if it is not known.
+// typeName returns the name of a type, "" if it is not known: a std::type_info has a pointer to its class's functions, and then one to its
+// name (Itanium C++ ABI, "Run-Time Type Information").
 func (p *Process) typeName(address uint64, order binary.ByteOrder) string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	if name, ok := p.types[address]; ok || p.Memory == nil || len(p.types) == mostTypes {
 		return name
 	}

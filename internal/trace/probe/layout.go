@@ -15,6 +15,8 @@ type Layout struct {
 	Arguments []arch.TracedArgument
 	Size      uint32 // bytes of an event: 64, 128, or a multiple of 64
 	HasTexts  bool   // or arguments in memory that may not be there
+	// HasTypeNames reports that an argument describes a type.
+	HasTypeNames bool
 }
 
 // NewLayout lays out the arguments. sp is the offset of the stack pointer: memory that is found by another register may not be there.
@@ -30,6 +32,7 @@ func NewLayout(arguments []Argument, sp int) Layout {
 		if a.Format == Text {
 			t.Copy = TextBytes
 		}
+		l.HasTypeNames = l.HasTypeNames || a.Format == TypeName
 		if t.MayFault || t.Copy > 0 {
 			l.HasTexts, t.CopyAt = true, size
 			size += wordBytes + (t.Copy+wordBytes-1)&^(wordBytes-1)
