@@ -100,7 +100,9 @@ func Run(o Options) (*Statistics, error) {
 func (t *tracer) newTracee(pid int) *tracee {
 	p := &tracee{Process: ptrace.New(pid)}
 	p.Handle, p.Warn = t.handle, t.Warn
-	p.Trapped = func(tid int) bool { return p.HasBreakpoints() && ptrace.HasPendingTrap(tid) }
+	p.Trapped = func(tid int) bool {
+		return p.HasBreakpoints() && ptrace.HasPending(tid, unix.SIGTRAP) || p.IsInTrampoline(tid) && ptrace.HasPending(tid, unix.SIGSEGV, unix.SIGBUS, unix.SIGILL)
+	}
 	p.Armer = arm.New(t.session, p.Process)
 	return p
 }

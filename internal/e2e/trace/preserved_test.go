@@ -111,6 +111,8 @@ int main(void) {
 	prctl(PR_GET_PDEATHSIG, &deathsig); getitimer(ITIMER_REAL, &t);
 	return deathsig != SIGUSR2 ? 1 : prctl(PR_GET_DUMPABLE) != dumpable ? 2 : t.it_value.tv_sec < 90 ? 3 : umask(0) != 027 ? 4 : count("/proc/self/fd") != files ? 5 : 0;
 }`},
+	{"life, where each hit is a fault", `
+int main(void) { while (more()) for (int i = 0; i < 100; i++) DTRACE_PROBE1(keep___fault, char *, (char *)(0x123456000 + i)); return 0; }`},
 	{"room for the heap", `
 int main(void) { char *before = sbrk(0); hits(); return sbrk(1000L << 20) == (void *)-1 || (char *)sbrk(0) - before < 1000L << 20; }`},
 	{"stacks that are unwound in handlers", `

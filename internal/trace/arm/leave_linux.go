@@ -46,6 +46,15 @@ func (a *Armer) Signal(tid int, sig unix.Signal) bool {
 	return true
 }
 
+// IsInTrampoline reports whether a stopped thread is in code of the tracer's.
+func (a *Armer) IsInTrampoline(tid int) bool {
+	if len(a.places) == 0 {
+		return false
+	}
+	data, err := a.Registers(tid, a.traits.Threads.Size)
+	return err == nil && a.placeOf(data) != nil
+}
+
 // leave takes a stopped thread out of a trampoline.
 func (a *Armer) leave(tid int) {
 	if len(a.places) == 0 {

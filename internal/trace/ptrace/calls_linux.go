@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -213,10 +214,11 @@ func (p *Process) SignalCode(tid int) (code int32, ok bool) {
 	return int32(binary.NativeEndian.Uint32(info[codeAt:])), true
 }
 
-// HasPendingTrap reports whether a stopped thread has a SIGTRAP that it has not yet got.
-func HasPendingTrap(tid int) bool {
+// HasPending reports whether a stopped thread has one of some signals that it has not yet got, and does not block.
+func HasPending(tid int, signals ...unix.Signal) bool {
 	pending, err := strconv.ParseUint(Status(tid, "SigPnd"), 16, 64)
-	return err == nil && pending&(1<<(unix.SIGTRAP-1)) != 0
+	blocked, blockedErr := strconv.ParseUint(Status(tid, "SigBlk"), 16, 64)
+	return err == nil && blockedErr == nil && slices.ContainsFunc(signals, func(sig unix.Signal) bool { return pending&^blocked&(1<<(sig-1)) != 0 })
 }
 
 // ThreadPointer returns the thread pointer of a stopped thread: the word at an offset of a register set.

@@ -32,7 +32,8 @@ type Process struct {
 	// Handle takes what is reported of threads while the process is being stopped or makes a call.
 	Handle func(Change)
 	Warn   func(error)
-	// Trapped reports whether a stopped thread has met a breakpoint that it could not yet report. It is nil without breakpoints.
+	// Trapped reports whether a stopped thread has met a breakpoint, or a fault of the tracer's code, that it could not yet report. It is nil if
+	// there are none.
 	Trapped    func(tid int) bool
 	Stopping   bool
 	sharesPIDs bool // its threads have the same IDs for themselves as for the tracer
@@ -202,8 +203,8 @@ func (p *Process) Stop() bool {
 	}
 }
 
-// takeTraps has threads run on that have met a breakpoint and stopped before they could report it: without the breakpoint and its
-// tracer, that would kill the program. It returns false if there are none.
+// takeTraps has threads run on that have met a breakpoint, or a fault of the tracer's code, and stopped before they could report it: without
+// the tracer, that would kill the program. It returns false if there are none.
 func (p *Process) takeTraps() (found bool) {
 	if p.Trapped == nil {
 		return false
