@@ -452,16 +452,13 @@ func (p *program) keepTracer() (status process.Status, ok bool) {
 	tracer := exec.Command(self, os.Args[1:]...)
 	tracer.Env = p.EnvironWith(envKeeper, "1")
 	tracer.Stdin, tracer.Stdout, tracer.Stderr, tracer.ExtraFiles = p.Stdin, p.Stdout, p.Stderr, []*os.File{read}
-	p.Watch(func(sig os.Signal) {
-		if tracer.Process != nil { // which may have got it from the terminal, too
-			tracer.Process.Signal(sig)
-		}
-	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	err = tracer.Start()
 	read.Close()
 	if err != nil {
 		return status, false
 	}
+	// A signal before this ends this process, and with it the tracer. A tracer may have got it from the terminal, too.
+	p.Watch(func(sig os.Signal) { tracer.Process.Signal(sig) }, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	tracer.Wait()
 	return process.StatusOf(tracer.ProcessState), true
 }

@@ -26,9 +26,10 @@ const (
 	jumpOpcode = 0xe9
 	mostMoved  = 4 // instructions of a site
 
-	// What is tried for one jump: pages that have hops already, and others.
+	// What is tried for one jump: pages that have hops already, and others; and for all jumps of a site: looks at what is there.
 	mostHopPages = 64
 	newPages     = 16
+	mostLooks    = 512
 
 	farJumpBytes = 14
 	pageBytes    = 4096
@@ -39,12 +40,9 @@ type eviction struct {
 	site  uint64
 	bytes []int // from the site on; -1 may be any
 	jumps []evictionJump
-	pages []uint64            // that have hops, the nearest first
-	low   map[uint64][]uint64 // the same, by lowOf
+	pages []uint64 // that have hops and are near
+	looks int
 }
-
-// lowOf returns the bits of a page's address that three given bytes of a distance decide.
-func lowOf(address uint64) uint64 { return address / pageBytes % (1 << 12) }
 
 // evictionJump is one of its jumps: that of the site, or one in the place of an instruction.
 type evictionJump struct {
@@ -90,10 +88,7 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	}
 	e := eviction{
 		site: s.Address, bytes: slices.Repeat([]int{-1}, length), jumps: []evictionJump{{to: t.Address}},
-		pages: a.injector.HopPages(s.Address, 1<<31-1<<13), low: map[uint64][]uint64{},
-	}
-	for _, page := range e.pages {
-		e.low[lowOf(page)] = append(e.low[lowOf(page)], page)
+		pages: a.injector.HopPages(s.Address, mostHopPages),
 	}
 	e.bytes[0] = jumpOpcode
 	offset := 1
@@ -113,8 +108,10 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	if offset < length {
 		e.bytes[offset] = int(current[offset])
 	}
-	if !a.place(&e, 0, false) && !a.place(&e, 0, true) {
-		return nil
+	if !a.place(&e, 0, false) {
+		if e.looks = 0; !a.place(&e, 0, true) {
+			return nil
+		}
 	}
 	return a.placed(&e, s, t)
 }
@@ -161,11 +158,15 @@ func (a *Armer) place(e *eviction, i int, isNew bool) bool {
 			distance[k] = int(byte((at - end) >> (8 * k)))
 		}
 		j.hop = at
-		if a.place(e, i+1, isNew) && a.injector.FitsHop(at, j.to) {
+		if e.looks++; e.looks > mostLooks {
+			break
+		}
+		if a.injector.FitsHop(at, j.to) && a.place(e, i+1, isNew) {
 			return true
 		}
 		copy(distance, before)
 	}
+	copy(distance, before)
 	return false
 }
 
@@ -174,10 +175,11 @@ func (a *Armer) place(e *eviction, i int, isNew bool) bool {
 func (a *Armer) targets(e *eviction, i int, end uint64, given []int, isNew bool) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		pages := e.pages
-		if i == 0 {
-			pages = pages[:min(len(pages), mostHopPages)]
-		} else if !slices.Contains(given[:3], -1) {
-			pages = e.low[lowOf(end+uint64(given[0]|given[1]<<8|given[2]<<16))]
+		switch {
+		case i == 0 && isNew:
+			pages = nil // they were tried
+		case !slices.Contains(given[:3], -1):
+			pages = a.injector.HopPagesLike(end + uint64(given[0]|given[1]<<8|given[2]<<16))
 		}
 		for _, page := range pages {
 			if !eachTarget(page, end, given, yield) {

@@ -290,7 +290,7 @@ func (in *Injector) adoptArea(space *addressSpace, start uint64) error {
 		case noEntry:
 			in.holes++
 		case hopEntry:
-			in.hops[e.address] = true
+			in.hops.add(e.address)
 		case tableEntry:
 			in.adoptHandler(e.address)
 		}
@@ -308,7 +308,7 @@ func (in *Injector) SetActive(active bool) error {
 
 // Holds reports whether an address is in an area, or on a page of hops.
 func (in *Injector) Holds(address uint64) bool {
-	return in.hops[address&^(uint64(os.Getpagesize())-1)] || slices.ContainsFunc(in.areas, func(a *Area) bool { return address >= a.start && address < a.start+areaSize })
+	return in.hops.all[address&^(uint64(os.Getpagesize())-1)] || slices.ContainsFunc(in.areas, func(a *Area) bool { return address >= a.start && address < a.start+areaSize })
 }
 
 // ReturnAddress returns the address of an instruction that returns from a function, 0 if there is none.
@@ -333,85 +333,4 @@ func isMapped(maps []image.Mapping, e entry) bool {
 	default:
 		return m.Start == e.address && m.End-m.Start == e.length && !m.Executable && (strings.HasPrefix(m.Path, "/memfd:"+memoryName) || strings.HasPrefix(m.Path, "/dev/zero"))
 	}
-}
-
-// HopPages returns the pages of hops that are at most so far from an address, the nearest first.
-func (in *Injector) HopPages(address, distance uint64) (pages []uint64) {
-	for page := range in.hops {
-		if max(page, address)-min(page, address) < distance {
-			pages = append(pages, page)
-		}
-	}
-	slices.SortFunc(pages, func(a, b uint64) int { return compareDistance(address, a, b) })
-	return pages
-}
-
-// CanHop reports whether an address is on a page of hops or on a page that can become one.
-func (in *Injector) CanHop(at uint64) (isHop, canBe bool) {
-	space, err := in.space()
-	if err != nil {
-		return false, false
-	}
-	page := at &^ (space.page - 1)
-	return in.hops[page], in.hops[page] || space.isFree(page, page+space.page, hopHeapRoom)
-}
-
-// hopCode returns the code of a hop, and the first and the last of its pages.
-func (in *Injector) hopCode(at, to, page uint64) (code []byte, first, last uint64) {
-	if code = in.Machine.Jump(at, to); code == nil {
-		code = in.Machine.FarJump(to)
-	}
-	return code, at &^ (page - 1), (at + uint64(len(code)) - 1) &^ (page - 1)
-}
-
-// FitsHop reports whether there is room for a hop.
-func (in *Injector) FitsHop(at, to uint64) bool {
-	space, err := in.space()
-	if err != nil {
-		return false
-	}
-	code, first, last := in.hopCode(at, to, space.page)
-	for page := first; page <= last; page += space.page {
-		if !in.hops[page] && !space.isFree(page, page+space.page, hopHeapRoom) {
-			return false
-		}
-	}
-	return in.hasRoom(at, code, space.page)
-}
-
-// Hop puts a jump to a trampoline at an address where a jump of a site has to go. It returns false if something else is there.
-func (in *Injector) Hop(at, to uint64) bool {
-	space, err := in.space()
-	if err != nil || !in.FitsHop(at, to) {
-		return false
-	}
-	code, first, last := in.hopCode(at, to, space.page)
-	for page := first; page <= last; page += space.page {
-		if in.hops[page] {
-			continue
-		}
-		if n, err := in.record(entry{hopEntry, page, space.page}); err != nil || in.mapCode(page, space.page) != nil {
-			if err == nil {
-				in.setEntry(n, entry{})
-			}
-			return false
-		}
-		in.hops[page] = true
-	}
-	return in.Write(at, code) == nil
-}
-
-// hasRoom reports whether a hop at an address overlaps no other, or is there already. A hop begins with a byte that is not 0, and may end with zeros.
-func (in *Injector) hasRoom(at uint64, code []byte, page uint64) bool {
-	const longest = 14 // bytes of a hop
-	around := make([]byte, longest-1+len(code))
-	start, end := at-(longest-1), at+uint64(len(code))
-	for start < end {
-		next := min(end, (start+page)&^(page-1))
-		if in.hops[start&^(page-1)] && in.Read(start, around[uint64(len(around))-(end-start):][:next-start]) != nil {
-			return false
-		}
-		start = next
-	}
-	return bytes.Equal(around[longest-1:], code) || bytes.Equal(around, make([]byte, len(around)))
 }

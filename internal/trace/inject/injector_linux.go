@@ -63,8 +63,8 @@ type Injector struct {
 	calls       *arch.SystemCall
 	areas       []*Area
 	ledger      []entry
-	holes       int             // entries of kind noEntry
-	hops        map[uint64]bool // pages
+	holes       int // entries of kind noEntry
+	hops        hopPages
 	inUse       map[uint64]bool // shared memory, by address
 	threadID    int32           // offset of a thread's ID from its thread pointer, -1 if it is not known
 	cachedSpace *addressSpace
@@ -79,7 +79,7 @@ func New(p Process, machine arch.Jumper, order binary.ByteOrder) *Injector {
 	traits := machine.Traits()
 	return &Injector{
 		Process: p, Machine: machine, State: &traits.Threads, Order: order, Word: traits.WordSize(), calls: machine.SystemCall(),
-		hops: map[uint64]bool{}, inUse: map[uint64]bool{}, threadID: -1,
+		inUse: map[uint64]bool{}, threadID: -1,
 	}
 }
 
@@ -88,7 +88,7 @@ func (in *Injector) Fork(child Process) *Injector {
 	c := *in
 	c.Process, c.cachedSpace, c.calling, c.batch = child, nil, nil, nil
 	c.areas, c.ledger, c.handler = nil, slices.Clone(in.ledger), in.handler.clone()
-	c.hops, c.inUse = maps.Clone(in.hops), maps.Clone(in.inUse)
+	c.hops, c.inUse = in.hops.clone(), maps.Clone(in.inUse)
 	for _, a := range in.areas {
 		copied := *a
 		c.areas = append(c.areas, &copied)
