@@ -610,7 +610,7 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
  * is retained; where the compiler knows no such thing, they keep what a
  * reference to __start_set_... keeps.
  */
-#ifdef __has_attribute
+#if defined(__has_attribute) && !defined(__KERNEL__) /* modules of Linux are linked by ld -r, which keeps all, and sections once */
 #if __has_attribute(retain)
 #define SDT_KEEP_ used, retain
 #endif

@@ -70,7 +70,7 @@ type inspector struct {
 
 // each shows an object, or all members of an archive.
 func (i *inspector) each(path string) error {
-	return input.Each(path, input.Options{FollowThin: i.follow}, func(src *input.Source) error {
+	return input.Each(path, input.Options{FollowThin: i.follow, Unpack: true}, func(src *input.Source) error {
 		object := i.begin(src.Name)
 		if err := i.object(src, object); err != nil {
 			i.fail(object, err)
