@@ -165,7 +165,7 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 	}
 	expect.OK(t, os.Remove(other))
 	expect.Equal(t, "", run(t, directory, "install", variables, "--uninstall"), "removed twice")
-	disk.Absent(t, filepath.Join(target, "libexec/sdtconvert"))
+	disk.Absent(t, target)
 }
 
 // TestInstallHelp asks for help, and gives arguments that there are not.
