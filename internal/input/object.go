@@ -76,7 +76,7 @@ func (s *Source) explain(typ FileType) error {
 func libtoolProgram(script string) string {
 	directory, name := filepath.Split(script)
 	for _, prefix := range []string{"", "lt-"} {
-		program := filepath.Join(directory, ".libs", prefix+name)
+		program := directory + ".libs/" + prefix + name
 		if info, err := os.Stat(program); err == nil && info.Mode().IsRegular() {
 			return program
 		}
