@@ -29,6 +29,12 @@
  */
 #ifndef SDTCONVERT_SDT_H
 #define SDTCONVERT_SDT_H
+#define SDT_HEADER_VERSION 1 /* one more for each release that adds a macro or changes what one makes */
+
+/* What macros here expand to is no matter of the style of a project that warnings ask about. */
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC system_header
+#endif
 
 /*
  * Probes need ELF, the assembly of gcc and clang, and a machine that sdtconvert knows. Everywhere else (macOS,

@@ -108,7 +108,7 @@ func TestInstall(t *testing.T) {
 			}
 			out := run(t, directory, "install", variables)
 			want := append(installed(c.want),
-				"-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
+				"-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/pkgconfig/sdtconvert.pc", "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
 			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
 				_, path, _ := strings.Cut(file, " ")
