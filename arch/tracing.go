@@ -163,6 +163,8 @@ type Moved struct {
 	// a Call, which has pushed the return address.
 	Done int
 	Call bool
+	Ends bool // the program does not go on behind the instruction
+	NOP  bool
 }
 
 // JumpSite says which bytes of a site a jump replaces. A thread may stand between the

@@ -18,7 +18,7 @@ func (machine) Move(code []byte, from, to uint64) (arch.Moved, bool) {
 	if n == 0 {
 		return arch.Moved{}, false
 	}
-	m := mover{Moved: arch.Moved{Length: n}, code: code[:n], next: from + uint64(n), to: to}
+	m := mover{Moved: arch.Moved{Length: n, Ends: inst.Op == x86asm.JMP || inst.Op == x86asm.RET, NOP: inst.Op == x86asm.NOP}, code: code[:n], next: from + uint64(n), to: to}
 	switch {
 	case inst.Op == 0: // VEX or EVEX
 		return m.result(!m.isRelative() && m.verbatim())

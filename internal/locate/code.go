@@ -247,7 +247,11 @@ type Place struct {
 	file        image.Addr // the address in the file
 	hasFunction bool       // some function holds it
 	display     string     // the symbol, as people want to see it
+	rest        uint64     // bytes of the function from the address on
 }
+
+// Rest returns how many bytes the function has from the place on, 0 if its size is not known.
+func (p *Place) Rest() uint64 { return p.rest }
 
 // Known reports whether some function holds the address.
 func (p *Place) Known() bool { return p.hasFunction }
@@ -295,6 +299,9 @@ func (c *Code) Function(a image.Addr) Place {
 		return p
 	}
 	p.hasFunction = true
+	if !f.Unsized {
+		p.rest = max(f.Start+f.Size, p.file.Offset) - p.file.Offset
+	}
 	p.Function, p.display, p.FunctionOffset = c.name(f.Name), c.name(f.Raw), p.file.Offset-f.Start
 	if f.Raw != p.Function {
 		p.Symbol = f.Raw

@@ -108,18 +108,19 @@ func TestOtherProc(t *testing.T) {
 // Without any /proc, a link without probes goes on, one with probes names two cures, and both work.
 func TestNoProc(t *testing.T) {
 	l := linker("bfd")
-	tools.Need(t, "gcc", l.Path, "unshare", "umount")
-	if _, err := combined("unshare", "-m", "umount", "-l", "/proc"); err != nil {
-		tools.Unavailable(t, "no mount namespaces, or /proc is no mount point")
+	tools.Need(t, "gcc", l.Path, "unshare", "mount")
+	without := func(words ...string) (string, error) {
+		const hide = `mount --make-private /proc && mount -t tmpfs none /proc && exec "$@"` // the root may be no mount point
+		return combined("unshare", append([]string{"-m", "--propagation", "unchanged", "sh", "-c", hide, "sh"}, words...)...)
+	}
+	if out, err := without("true"); err != nil {
+		tools.Unavailable(t, "no mount namespaces, or /proc is no mount point: "+out)
 	}
 	enter(t, l.Path)
 	os.Unsetenv("SDTCONVERT_LD") // enter sets it back; the linker is to be found along PATH
 	disk.Write(t, "none.c", "int main(void) { return 0; }\n")
 	disk.Write(t, "one.c", "#include <sdt.h>\nint main(int c, char **v) { DTRACE_PROBE1(app___one, int, c); return 0; }\n")
 	tools.Must(t, "gcc", "-I"+tools.Root("include"), "-c", "none.c", "one.c")
-	without := func(words ...string) (string, error) {
-		return combined("unshare", append([]string{"-m", "sh", "-c", `umount -l /proc; exec "$@"`, "sh"}, words...)...)
-	}
 	gcc := []string{"gcc", "-B" + wrappers, "-fuse-ld=bfd", "-o", "program"}
 	out, err := without(append(gcc, "none.o")...)
 	expect.OK(t, err, "without probes: %s", out)

@@ -203,8 +203,9 @@ func (a *Armer) putBack(s *probe.Site, current []byte) bool {
 		return false
 	}
 	length := min(int(js.Offset)+len(js.Fixed), len(s.Original))
-	if moved, jumps := a.Machine.Branch(arch.Text{Code: current, Start: s.Address}, s.Address+1); jumps && a.injector.Holds(moved) {
-		length = min(evictedBytes, len(s.Original))
+	if evictor, ok := a.injector.Machine.(arch.Evictor); ok && js.Offset == 0 && js.Resume == 1 {
+		_, evicted := successors(evictor, s.Original, s)
+		length = max(length, evicted)
 	}
 	if a.writeCode(s.Address, s.Original[:length]) != nil {
 		return false

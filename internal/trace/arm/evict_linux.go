@@ -8,7 +8,10 @@ package arm
 //	its jump goes to       site + 5 + b3 b2 b1 e9
 //	the other one goes to  site + 6 + b4 b3 b2 b1
 //
-// If that instruction has four bytes, b4 is the first byte of the next one, and stays.
+// If that instruction has four bytes, b4 is the first byte of the next one, and stays. If it has less, the next one moves, too:
+//
+//	site:      e9 | e9 b1 b2 | e9 b3 b4 b5 b6
+//	the jumps go to  site + 5 + e9 b2 b1 e9,  site + 6 + b3 e9 b2 b1  and  site + 9 + b6 b5 b4 b3
 
 import (
 	"iter"
@@ -19,81 +22,212 @@ import (
 )
 
 const (
-	evictedBytes = 6 // of the site and of what is behind it
-	jumpBytes    = 5
-	jumpOpcode   = 0xe9
+	jumpBytes  = 5
+	jumpOpcode = 0xe9
+	mostMoved  = 4 // instructions of a site
+
+	// What is tried for one jump: pages that have hops already, and others.
+	mostHopPages = 64
+	newPages     = 16
+
+	farJumpBytes = 14
+	pageBytes    = 4096
 )
 
-// evict returns the bytes that arm a site by a jump and the move of the next instruction, nil if it cannot.
+// eviction is what makes room for the jump of a site.
+type eviction struct {
+	site  uint64
+	bytes []int // from the site on; -1 may be any
+	jumps []evictionJump
+	pages []uint64            // that have hops, the nearest first
+	low   map[uint64][]uint64 // the same, by lowOf
+}
+
+// lowOf returns the bits of a page's address that three given bytes of a distance decide.
+func lowOf(address uint64) uint64 { return address / pageBytes % (1 << 12) }
+
+// evictionJump is one of its jumps: that of the site, or one in the place of an instruction.
+type evictionJump struct {
+	offset int    // from the site
+	to     uint64 // where it leads
+	hop    uint64 // by this hop
+	moved  *arch.Moved
+}
+
+// successors returns the instructions behind a site that move for its jump, and how many bytes the jumps take. It is nil if one has to stay.
+func successors(evictor arch.Evictor, code []byte, s *probe.Site) (moves []arch.Moved, length int) {
+	isBehindEnd := false // where there may be data, unless it is of the function or fills a gap
+	for at := 1; len(moves) < mostMoved && at < len(code); at += moves[len(moves)-1].Length {
+		m, ok := evictor.Move(code[at:], s.Address+uint64(at), s.Address+uint64(at))
+		if !ok || isBehindEnd && !m.NOP && uint64(at+m.Length) > s.Rest {
+			return nil, 0
+		}
+		moves, isBehindEnd = append(moves, m), isBehindEnd || m.Ends
+		if m.Length >= jumpBytes-1 {
+			if at+jumpBytes > len(code) {
+				return nil, 0
+			}
+			return moves, at + jumpBytes
+		}
+	}
+	return nil, 0
+}
+
+// evict returns the bytes that arm a site by a jump and the moves of the next instructions, nil if it cannot.
 func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, current []byte) []byte {
 	evictor, ok := a.injector.Machine.(arch.Evictor)
-	if !ok || js.Offset != 0 || js.Resume != 1 || len(current) < evictedBytes || crossesPage(s.Address) {
+	if !ok || js.Offset != 0 || js.Resume != 1 {
 		return nil
 	}
-	from := s.Address + 1
-	moved, ok := evictor.Move(current[1:], from, from)
-	if !ok || moved.Length < jumpBytes-1 || moved.Call && slices.ContainsFunc(a.Stopped(), a.HasShadowStack) {
+	moves, length := successors(evictor, current, s)
+	isCall := func(m arch.Moved) bool { return m.Call }
+	if moves == nil || crossesPage(s.Address, length) || slices.ContainsFunc(moves, isCall) && slices.ContainsFunc(a.Stopped(), a.HasShadowStack) {
 		return nil
-	}
-	last := -1 // b4, if it stays
-	if moved.Length < jumpBytes {
-		last = int(current[evictedBytes-1])
 	}
 	area, err := a.injector.AreaNear(s.Address)
 	if err != nil {
 		return nil
 	}
-	at, err := a.injector.Put(area, func(at uint64) []byte {
-		moved, ok = evictor.Move(current[1:], from, at)
-		return moved.Code
-	})
-	if err != nil || !ok {
+	e := eviction{
+		site: s.Address, bytes: slices.Repeat([]int{-1}, length), jumps: []evictionJump{{to: t.Address}},
+		pages: a.injector.HopPages(s.Address, 1<<31-1<<13), low: map[uint64][]uint64{},
+	}
+	for _, page := range e.pages {
+		e.low[lowOf(page)] = append(e.low[lowOf(page)], page)
+	}
+	e.bytes[0] = jumpOpcode
+	offset := 1
+	for len(e.jumps) <= len(moves) {
+		from, moved := s.Address+uint64(offset), arch.Moved{}
+		at, err := a.injector.Put(area, func(at uint64) []byte {
+			moved, ok = evictor.Move(current[offset:], from, at)
+			return moved.Code
+		})
+		if err != nil || !ok {
+			return nil
+		}
+		e.jumps = append(e.jumps, evictionJump{offset: offset, to: at, moved: &moved})
+		e.bytes[offset] = jumpOpcode
+		offset += moved.Length
+	}
+	if offset < length {
+		e.bytes[offset] = int(current[offset])
+	}
+	if !a.place(&e, 0, false) && !a.place(&e, 0, true) {
 		return nil
 	}
-	for first, seconds := range a.targets(s.Address, last) {
-		if !a.injector.Hop(first, t.Address) {
-			continue
-		}
-		a.addPlace(place{start: first, end: first + 1, trampoline: t, site: s})
-		for _, second := range seconds {
-			if !a.injector.Hop(second, at) {
-				continue
-			}
-			a.addPlace(place{start: second, end: second + 1, site: s, moved: &moved, code: at, from: from})
-			a.addPlace(place{start: at, end: at + uint64(len(moved.Code)), site: s, moved: &moved, code: at, from: from})
-			return append(evictor.Jump(s.Address, first)[:1], evictor.Jump(from, second)...)
+	return a.placed(&e, s, t)
+}
+
+// placed makes the hops of an eviction, notes where they, the trampoline and the instructions are, and returns the bytes of the site.
+func (a *Armer) placed(e *eviction, s *probe.Site, t *arch.Trampoline) (code []byte) {
+	for _, j := range e.jumps {
+		if !a.injector.Hop(j.hop, j.to) {
+			return nil
 		}
 	}
-	return nil
+	for _, j := range e.jumps {
+		if j.moved == nil {
+			a.addPlace(place{start: j.hop, end: j.hop + 1, trampoline: t, site: s})
+			continue
+		}
+		p := place{start: j.hop, end: j.hop + 1, site: s, moved: j.moved, code: j.to, from: e.site + uint64(j.offset)}
+		a.addPlace(p)
+		p.start, p.end = j.to, j.to+uint64(len(j.moved.Code))
+		a.addPlace(p)
+	}
+	for _, b := range e.bytes {
+		code = append(code, byte(b))
+	}
+	return code
 }
 
 // crossesPage reports whether the bytes of a site are on two pages, which cannot be written at once.
-func crossesPage(address uint64) bool { return address>>12 != (address+evictedBytes-1)>>12 }
+func crossesPage(address uint64, length int) bool {
+	return address/pageBytes != (address+uint64(length)-1)/pageBytes
+}
 
-// targets yields where the jump of a site can go, each with where the jump of the instruction behind it can go then: first to pages that have hops
-// already.
-func (a *Armer) targets(site uint64, last int) iter.Seq2[uint64, []uint64] {
-	const reach, page = 1<<31 - 1<<13, 4096
-	return func(yield func(first uint64, seconds []uint64) bool) {
-		pages := a.injector.HopPages(site, reach)
-		known := len(pages)
-		for near := site; len(pages) < known+newPages; near = pages[len(pages)-1] {
-			free := a.injector.FreePage(near, reach/4)
-			if free == 0 || free >= near {
-				break
-			}
-			pages = append(pages, free)
+// place finds places for the hops of an eviction's jumps from number i on. They share bytes: what one leaves open is for the next.
+func (a *Armer) place(e *eviction, i int, isNew bool) bool {
+	if i == len(e.jumps) {
+		return true
+	}
+	j := &e.jumps[i]
+	distance := e.bytes[j.offset+1:][:jumpBytes-1]
+	before := slices.Clone(distance)
+	end := e.site + uint64(j.offset) + jumpBytes
+	for at := range a.targets(e, i, end, before, isNew) {
+		for k := range distance {
+			distance[k] = int(byte((at - end) >> (8 * k)))
 		}
-		for _, wantsHop := range []bool{true, false} {
-			for _, start := range pages {
-				begin := start + (site+jumpBytes+jumpOpcode-start)&0xff
-				highs := a.highs(site, begin, last, wantsHop)
-				for first := begin; len(highs) > 0 && first < start+page-farJumpBytes; first += 0x100 {
-					var seconds []uint64
-					for _, high := range highs {
-						seconds = append(seconds, second(site, first, high))
-					}
-					if !yield(first, seconds) {
+		j.hop = at
+		if a.place(e, i+1, isNew) && a.injector.FitsHop(at, j.to) {
+			return true
+		}
+		copy(distance, before)
+	}
+	return false
+}
+
+// targets yields where jump i of an eviction can go, of which some bytes of the distance from its end are given: to pages that have hops
+// already, or also to others.
+func (a *Armer) targets(e *eviction, i int, end uint64, given []int, isNew bool) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		pages := e.pages
+		if i == 0 {
+			pages = pages[:min(len(pages), mostHopPages)]
+		} else if !slices.Contains(given[:3], -1) {
+			pages = e.low[lowOf(end+uint64(given[0]|given[1]<<8|given[2]<<16))]
+		}
+		for _, page := range pages {
+			if !eachTarget(page, end, given, yield) {
+				return
+			}
+		}
+		if !isNew {
+			return
+		}
+		count := 0
+		for page := range nearPages(end, given) {
+			first, ok := firstTarget(page, end, given)
+			if !ok {
+				continue
+			}
+			if isHop, canBe := a.injector.CanHop(first); isHop || !canBe {
+				continue
+			}
+			if count++; !eachTarget(page, end, given, yield) || count == newPages {
+				return
+			}
+		}
+	}
+}
+
+// nearPages yields the pages to which a distance from an address can lead, of which some bytes are given: those below first, since the heap is above.
+func nearPages(end uint64, given []int) iter.Seq[uint64] {
+	numbers := func(given int) []int {
+		if given >= 0 {
+			return []int{given}
+		}
+		all := make([]int, 256)
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	return func(yield func(uint64) bool) {
+		for _, high := range numbers(given[3]) {
+			if given[3] < 0 {
+				high = high>>1 ^ (high&1 - 1) // -1, 0, -2, 1
+			}
+			middles := numbers(given[2])
+			if int8(high) < 0 {
+				slices.Reverse(middles)
+			}
+			for _, middle := range middles {
+				start := (end + uint64(int64(int8(high))<<24|int64(middle)<<16)) &^ (pageBytes - 1)
+				for page := start; page <= start+1<<16; page += pageBytes {
+					if !yield(page) {
 						return
 					}
 				}
@@ -102,29 +236,34 @@ func (a *Armer) targets(site uint64, last int) iter.Seq2[uint64, []uint64] {
 	}
 }
 
-// second returns where the jump behind a site goes, if the one of the site goes to first, by the byte that is free then.
-func second(site, first uint64, high int) uint64 {
-	low := (first - site - jumpBytes) >> 8 & 0xffffff
-	return site + evictedBytes + uint64(int64(int32(uint32(low)|uint32(high)<<24)))
+// isGiven reports whether a byte that may be given is a number.
+func isGiven(given, n int) bool { return given < 0 || given == n&0xff }
+
+// firstTarget returns the first address of a page whose distance has the bytes that are given.
+func firstTarget(page, end uint64, given []int) (first uint64, ok bool) {
+	eachTarget(page, end, given, func(at uint64) bool {
+		first, ok = at, true
+		return false
+	})
+	return first, ok
 }
 
-// highs returns the bytes with which the jump behind a site goes to a page that has hops, or to one that can have them.
-func (a *Armer) highs(site, first uint64, last int, wantsHop bool) (highs []int) {
-	for high := range 256 {
-		if last >= 0 && high != last {
-			continue
-		}
-		isHop, canBe := a.injector.CanHop(second(site, first, high))
-		if isHop || !wantsHop && canBe {
-			if highs = append(highs, high); !isHop && len(highs) >= newPages {
-				break
-			}
+// eachTarget yields the addresses of a page whose distance has the bytes that are given. It returns false if yield does.
+func eachTarget(page, end uint64, given []int, yield func(uint64) bool) bool {
+	at, step := page, uint64(16)
+	switch {
+	case given[0] >= 0 && given[1] >= 0:
+		step = 1 << 16
+		at += (end + uint64(given[0]|given[1]<<8) - page) & 0xffff
+	case given[0] >= 0:
+		step = 1 << 8
+		at += (end + uint64(given[0]) - page) & 0xff
+	}
+	for ; at+farJumpBytes <= page+pageBytes; at += step {
+		distance := int64(at - end)
+		if distance == int64(int32(distance)) && isGiven(given[1], int(distance>>8)) && isGiven(given[2], int(distance>>16)) && isGiven(given[3], int(distance>>24)) && !yield(at) {
+			return false
 		}
 	}
-	return highs
+	return true
 }
-
-const (
-	newPages     = 16 // at most for the jumps of one site
-	farJumpBytes = 14
-)

@@ -24,11 +24,12 @@ type Collector struct {
 	mutex    sync.Mutex
 	rings    []*Rings
 	counters []*Counters
-	pending  []Event // not yet in order
+	pending  []pendingEvent // not yet in order
+	bytes    int            // of their data
+	merged   []pendingEvent // room for their order
+	handed   []pendingEvent // to the sink
 	hits     []uint64
 	dropped  []uint64
-	values   []uint64 // room for the values of events
-	scratch  Event
 	emitted  uint64
 	ended    atomic.Bool
 
@@ -41,6 +42,20 @@ type Rings struct {
 	*ringReader
 	process *Process
 	users   int
+}
+
+// pendingEvent is an event that waits for earlier ones.
+type pendingEvent struct {
+	time uint64
+	from *chunk
+	at   int // in its data
+}
+
+// chunk are events that were read at once, or that of a breakpoint.
+type chunk struct {
+	rings *Rings // nil for that of a breakpoint
+	data  []byte
+	event Event
 }
 
 // Counters are counters of hits, for CountersPerTable sites from First on.
@@ -90,9 +105,10 @@ const (
 	mostIdle  = 20 * time.Millisecond
 )
 
-// The most events that wait to be put in order. The rings keep what comes then; of breakpoints, it is dropped.
+// The most events that wait to be put in order, and the most bytes of their data. The rings keep what comes then; of breakpoints, it is dropped.
 const (
 	mostPending = 1 << 18
+	mostBytes   = 32 << 20
 	mostTrapped = 1 << 16
 )
 
@@ -100,7 +116,7 @@ const (
 func (c *Collector) pass(last bool) (count int) {
 	c.Clock.measure()
 	for _, ring := range c.rings {
-		if len(c.pending) < mostPending {
+		if len(c.pending) < mostPending && c.bytes < mostBytes {
 			count += c.drain(ring, last)
 		}
 	}
@@ -109,45 +125,44 @@ func (c *Collector) pass(last bool) (count int) {
 
 func (c *Collector) drain(ring *Rings, last bool) int {
 	all, now := c.Sites(), ReadClock()
-	count, _ := ring.read(last, func(number uint32, data []byte) {
-		if number == 0 || int(number) > len(all) || all[number-1].Layout.Size != ring.Size {
-			ring.damaged++
-			return
+	count, _ := ring.read(last, func(data []byte) {
+		from := &chunk{rings: ring, data: data}
+		for at := 0; at < len(data); at += int(ring.Size) {
+			number := siteNumber(data[at:], ring.order)
+			if number == arch.Discarded {
+				continue
+			}
+			if number == 0 || int(number) > len(all) || all[number-1].Layout.Size != ring.Size {
+				ring.damaged++
+				continue
+			}
+			c.count(&c.hits, number, 1)
+			hit := ring.order.Uint64(data[at+arch.EventTime:])
+			if hit > now {
+				now = ReadClock()
+				hit = min(hit, now) // the program may have written any
+			}
+			c.add(pendingEvent{hit, from, at})
 		}
-		site := all[number-1]
-		c.scratch.Values = c.room(len(site.Arguments))
-		decode(&c.scratch, site, data, ring.order)
-		if c.scratch.Time > now {
-			now = ReadClock()
-			c.scratch.Time = min(c.scratch.Time, now) // the program may have written any
-		}
-		c.scratch.Process = ring.process
-		c.add(&c.scratch)
 	})
 	return count
 }
 
-// room returns an empty slice for so many values.
-func (c *Collector) room(n int) []uint64 {
-	if cap(c.values)-len(c.values) < n {
-		c.values = make([]uint64, 0, 64<<10)
-	}
-	at := len(c.values)
-	c.values = c.values[:at+n]
-	return c.values[at : at : at+n]
-}
-
 // add takes an event in.
-func (c *Collector) add(e *Event) {
-	c.count(&c.hits, e.Number, 1)
+func (c *Collector) add(e pendingEvent) {
 	if c.Sink == nil || c.ended.Load() {
 		return
 	}
-	if c.Filter.matches(e) {
-		c.pending = append(c.pending, *e)
-	} else {
-		c.values = c.values[:len(c.values)-len(e.Values)]
+	c.pending = append(c.pending, e)
+	c.bytes += e.size()
+}
+
+// size is how many bytes of a chunk an event has.
+func (e *pendingEvent) size() int {
+	if e.from.rings == nil {
+		return 0
 	}
+	return int(e.from.rings.Size)
 }
 
 // count counts for a site.
@@ -166,35 +181,83 @@ func (c *Collector) Trapped(e Event) {
 		c.count(&c.dropped, e.Number, 1)
 		return
 	}
-	values := e.Values
-	e.Values = append(c.room(len(values)), values...)
-	c.add(&e)
+	c.count(&c.hits, e.Number, 1)
+	if c.Filter.matches(&e) {
+		c.add(pendingEvent{time: e.Time, from: &chunk{event: e}})
+	}
 }
 
 // ready takes the events that are older than a time, in their order. The mutex is locked.
-func (c *Collector) ready(before uint64) []Event {
-	byTime := func(a, b Event) int { return cmp.Compare(a.Time, b.Time) }
-	if !slices.IsSortedFunc(c.pending, byTime) { // as those of one processor are
-		slices.SortStableFunc(c.pending, byTime)
+func (c *Collector) ready(before uint64) []pendingEvent {
+	c.sort()
+	n, _ := slices.BinarySearchFunc(c.pending, before, func(e pendingEvent, t uint64) int { return cmp.Compare(e.time, t) })
+	left := append(c.handed[:0], c.pending[n:]...)
+	clear(c.pending[n:])
+	c.handed, c.pending = c.pending[:n], left
+	for i := range c.handed {
+		c.bytes -= c.handed[i].size()
 	}
-	n, _ := slices.BinarySearchFunc(c.pending, before, func(e Event, t uint64) int { return cmp.Compare(e.Time, t) })
-	ready := slices.Clone(c.pending[:n])
-	left := copy(c.pending, c.pending[n:])
-	clear(c.pending[left:])
-	c.pending = c.pending[:left]
-	if left == 0 {
-		c.values = nil
+	return c.handed
+}
+
+// sort puts the events that wait in order, those of the same time as they came. It merges ascending runs, as a ring has one.
+func (c *Collector) sort() {
+	from := c.pending
+	var ends []int // of runs
+	for i := range from {
+		if i+1 == len(from) || from[i+1].time < from[i].time {
+			ends = append(ends, i+1)
+		}
 	}
-	return ready
+	if len(ends) < 2 {
+		return
+	}
+	to := slices.Grow(c.merged[:0], len(from))[:len(from)]
+	for len(ends) > 1 {
+		start, merged := 0, ends[:0]
+		for i := 0; i < len(ends); i += 2 {
+			middle, end := ends[i], ends[min(i+1, len(ends)-1)]
+			merge(to[start:end], from[start:middle], from[middle:end])
+			merged, start = append(merged, end), end
+		}
+		from, to, ends = to, from, merged
+	}
+	clear(to)
+	c.pending, c.merged = from, to
+}
+
+// merge writes two runs into one, which has their length.
+func merge(to, a, b []pendingEvent) {
+	for i := range to {
+		if len(b) == 0 || len(a) > 0 && a[0].time <= b[0].time {
+			to[i], a = a[0], a[1:]
+		} else {
+			to[i], b = b[0], b[1:]
+		}
+	}
 }
 
 // deliver hands events to the sink.
-func (c *Collector) deliver(events []Event) {
+func (c *Collector) deliver(events []pendingEvent) {
+	defer clear(events)
+	all := c.Sites()
+	var decoded Event
 	for i := range events {
 		if c.ended.Load() {
 			return
 		}
-		more := c.Sink.Event(&events[i], c.Clock)
+		from := events[i].from
+		e := &from.event
+		if r := from.rings; r != nil {
+			e = &decoded
+			data := from.data[events[i].at:][:r.Size]
+			decode(e, all[siteNumber(data, r.order)-1], data, r.order)
+			e.Time, e.Process = events[i].time, r.process
+			if !c.Filter.matches(e) {
+				continue
+			}
+		}
+		more := c.Sink.Event(e, c.Clock)
 		if c.emitted++; !more || c.emitted == c.Most {
 			c.ended.Store(true)
 			c.Full()

@@ -1,10 +1,13 @@
 package events
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -279,9 +282,11 @@ func TestRing(t *testing.T) {
 	}
 	var got []uint64
 	read := func(last bool) {
-		reader.read(last, func(site uint32, event []byte) {
-			expect.Equal(t, uint32(3), site)
-			got = append(got, binary.LittleEndian.Uint64(event[arch.EventTime:])/10)
+		reader.read(last, func(events []byte) {
+			for event := range slices.Chunk(events, 64) {
+				expect.Equal(t, 3, siteNumber(event, binary.LittleEndian))
+				got = append(got, binary.LittleEndian.Uint64(event[arch.EventTime:])/10)
+			}
 		})
 	}
 	for position := range uint64(10) {
@@ -363,5 +368,40 @@ func TestKeys(t *testing.T) {
 	for text, part := range map[string]string{"": "want argN", "arg0,": "want argN", "arg0 arg1": "unexpected", "1": "the same for all events", `"x"`: "the same for all events"} {
 		_, err := ParseKeys(text)
 		expect.Error(t, err, part, "%s", text)
+	}
+}
+
+// BenchmarkCollector reads the rings of two processors, and writes lines: an operation is an event.
+func BenchmarkCollector(b *testing.B) {
+	for _, sink := range []Sink{nil, &CountSink{}, &TextSink{W: bufio.NewWriter(io.Discard)}} {
+		b.Run(fmt.Sprintf("%T", sink), func(b *testing.B) { readMany(b, sink) })
+	}
+}
+
+func readMany(b *testing.B, sink Sink) {
+	site := &probe.Site{Number: 1, Arguments: []probe.Argument{{Operand: arch.Operand{Size: 4, Signed: true}}, {Operand: arch.Operand{Size: 8}}}}
+	site.Probe = listing.Probe{Provider: "shop", Module: "orders", Function: "main", Name: "placed"}
+	site.Text = site.Probe.String()
+	site.Layout = probe.NewLayout(site.Arguments, 0)
+	ring := NewRing(site.Layout.Size, 2)
+	memory := make(fakeMemory, RingLength(ring))
+	sites := []*probe.Site{site}
+	c := &Collector{Sites: func() []*probe.Site { return sites }, Clock: NewClock(), Sink: sink}
+	rings := c.AddRings(ring, memory, binary.LittleEndian, &Process{ID: 1})
+	for done := uint64(0); done < uint64(b.N); {
+		b.StopTimer()
+		for i := range ring.Count {
+			start, tail := uint64(i)*uint64(ring.Stride), rings.tails[i]
+			for k := tail; k < tail+uint64(ring.Slots); k++ {
+				at := start + arch.RingHeader + k%uint64(ring.Slots)*uint64(ring.Size)
+				memory.Store(at+arch.EventTime, c.Clock.ticks+done)
+				memory.Store(at, k<<32|1)
+				done++
+			}
+			memory.Store(start, tail+uint64(ring.Slots))
+		}
+		b.StartTimer()
+		c.pass(false)
+		c.deliver(c.ready(^uint64(0)))
 	}
 }

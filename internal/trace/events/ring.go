@@ -64,22 +64,24 @@ type ringReader struct {
 	order  binary.ByteOrder
 	tails  []uint64 // by ring: events that were read
 	stuck  []int    // by ring: passes in which the next event was not whole
-	buffer []byte
 
 	abandoned, damaged uint64
 }
 
 func newRingReader(r arch.Ring, memory Memory, order binary.ByteOrder) *ringReader {
-	return &ringReader{Ring: r, memory: memory, order: order, tails: make([]uint64, r.Count), stuck: make([]int, r.Count), buffer: make([]byte, 64<<10)}
+	return &ringReader{Ring: r, memory: memory, order: order, tails: make([]uint64, r.Count), stuck: make([]int, r.Count)}
 }
+
+// chunkBytes is how much of a ring is read at once.
+const chunkBytes = 64 << 10
 
 // patience is how many passes a reader waits for an event that a thread has begun and not finished: the thread may
 // be waiting for a processor, or be gone.
 const patience = 2000
 
-// read calls f with the bytes of each whole event, and the number of its site. If last is set, no thread writes any
+// read calls f with the bytes of whole events, which f may keep. If last is set, no thread writes any
 // more. It returns how many events it has read.
-func (r *ringReader) read(last bool, f func(site uint32, event []byte)) (count int, err error) {
+func (r *ringReader) read(last bool, f func(events []byte)) (count int, err error) {
 	for i := range r.Count {
 		n, err := r.readRing(i, last, f)
 		if count += n; err != nil {
@@ -89,7 +91,7 @@ func (r *ringReader) read(last bool, f func(site uint32, event []byte)) (count i
 	return count, nil
 }
 
-func (r *ringReader) readRing(i uint32, last bool, f func(site uint32, event []byte)) (count int, err error) {
+func (r *ringReader) readRing(i uint32, last bool, f func(events []byte)) (count int, err error) {
 	start, tail := uint64(i)*uint64(r.Stride), r.tails[i]
 	head, err := r.memory.Load(start)
 	if err != nil {
@@ -102,7 +104,7 @@ func (r *ringReader) readRing(i uint32, last bool, f func(site uint32, event []b
 	}
 	for tail < head {
 		slot := tail % uint64(r.Slots)
-		chunk := min(head-tail, uint64(r.Slots)-slot, uint64(len(r.buffer))/uint64(r.Size))
+		chunk := min(head-tail, uint64(r.Slots)-slot, chunkBytes/uint64(r.Size))
 		at := start + arch.RingHeader + slot*uint64(r.Size)
 		ready, err := r.ready(at, tail, chunk)
 		if err != nil {
@@ -117,16 +119,12 @@ func (r *ringReader) readRing(i uint32, last bool, f func(site uint32, event []b
 			continue
 		}
 		r.stuck[i] = 0
-		data := r.buffer[:ready*uint64(r.Size)]
+		data := make([]byte, ready*uint64(r.Size))
 		if _, err := r.memory.ReadAt(data, int64(at)); err != nil {
 			return count, err
 		}
-		for ; len(data) > 0; data = data[r.Size:] {
-			if site := r.order.Uint32(data[r.low():]); site != arch.Discarded {
-				f(site, data[:r.Size:r.Size])
-			}
-			count++
-		}
+		f(data)
+		count += int(ready)
 		tail += ready
 		if err := r.memory.Store(start+wordBytes, tail); err != nil {
 			return count, err
@@ -136,13 +134,8 @@ func (r *ringReader) readRing(i uint32, last bool, f func(site uint32, event []b
 	return count, r.memory.Store(start+wordBytes, tail)
 }
 
-// low returns the offset of the lower half of a word.
-func (r *ringReader) low() int {
-	if r.order == binary.ByteOrder(binary.BigEndian) {
-		return 4
-	}
-	return 0
-}
+// siteNumber returns the number of the site of an event: the lower half of its first word.
+func siteNumber(event []byte, order binary.ByteOrder) uint32 { return uint32(order.Uint64(event)) }
 
 // ready returns how many events from a position on are whole, up to a number.
 func (r *ringReader) ready(at, position, most uint64) (n uint64, err error) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"sdtconvert/internal/trace/probe"
@@ -14,8 +15,10 @@ type TextSink struct {
 	W      io.Writer
 	Colour bool
 
-	line []byte
-	err  error
+	line   []byte
+	second int64  // of the last event
+	clock  []byte // shows it
+	err    error
 }
 
 // The colours of a terminal.
@@ -27,7 +30,7 @@ const (
 
 // Event implements Sink.
 func (s *TextSink) Event(e *Event, c *Clock) bool {
-	line := c.wall(e.Time).AppendFormat(s.line[:0], "15:04:05.000000")
+	line := s.appendTime(s.line[:0], c.wall(e.Time))
 	line = append(line, ' ')
 	if e.Thread == 0 {
 		line = append(line, '?') // the C library is not known
@@ -51,6 +54,19 @@ func (s *TextSink) Event(e *Event, c *Clock) bool {
 		s.err = err
 	}
 	return s.err == nil
+}
+
+// appendTime appends the time of day in microseconds. What all events of a second have in common is made once.
+func (s *TextSink) appendTime(line []byte, t time.Time) []byte {
+	if second := t.Unix(); second != s.second || s.clock == nil {
+		s.second, s.clock = second, t.AppendFormat(s.clock[:0], "15:04:05.")
+	}
+	microseconds := t.Nanosecond() / 1000
+	line = append(line, s.clock...)
+	for unit := 100000; unit > 0; unit /= 10 {
+		line = append(line, byte('0'+microseconds/unit%10))
+	}
+	return line
 }
 
 func (s *TextSink) coloured(line []byte, colour, text string) []byte {
@@ -82,31 +98,36 @@ func (s *TextSink) argument(line []byte, e *Event, i int) []byte {
 	if a.Format == probe.Text && !text.Unreadable {
 		return s.coloured(line, textColour, quote(text))
 	}
-	return append(line, formatValue(a, value, text)...)
+	return appendValue(line, a, value, text)
 }
 
-// formatValue shows an argument, but for a text that could be read.
-func formatValue(a *probe.Argument, value uint64, text *Copied) string {
-	hexadecimal := "0x" + strconv.FormatUint(value, 16)
+// appendValue appends an argument, but for a text that could be read.
+func appendValue(line []byte, a *probe.Argument, value uint64, text *Copied) []byte {
+	appendHexadecimal := func() []byte { return strconv.AppendUint(append(line, "0x"...), value, 16) }
 	switch {
 	case a.Format == probe.Unreadable:
-		return "?"
+		return append(line, '?')
 	case text.Lost:
-		return "(not readable)"
+		return append(line, "(not readable)"...)
 	case a.Format == probe.Text && value == 0:
-		return "(null)"
+		return append(line, "(null)"...)
 	case a.Format == probe.Text:
-		return hexadecimal + " (not readable)"
+		return append(appendHexadecimal(), " (not readable)"...)
 	case a.Format == probe.Pointer:
-		return hexadecimal
+		return appendHexadecimal()
 	case a.Enumerators[int64(value)] != "":
-		return a.Enumerators[int64(value)]
+		return append(line, a.Enumerators[int64(value)]...)
 	case a.Format == probe.Boolean:
-		return strconv.FormatBool(value != 0)
+		return strconv.AppendBool(line, value != 0)
 	case a.Signed:
-		return strconv.FormatInt(int64(value), 10)
+		return strconv.AppendInt(line, int64(value), 10)
 	}
-	return strconv.FormatUint(value, 10)
+	return strconv.AppendUint(line, value, 10)
+}
+
+// formatValue shows what appendValue appends.
+func formatValue(a *probe.Argument, value uint64, text *Copied) string {
+	return string(appendValue(nil, a, value, text))
 }
 
 // quote writes a text as a string of C. A character that the copy has cut in two is left out.

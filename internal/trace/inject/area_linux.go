@@ -346,15 +346,6 @@ func (in *Injector) HopPages(address, distance uint64) (pages []uint64) {
 	return pages
 }
 
-// FreePage returns a free page near an address, below it if there is one, 0 if there is none.
-func (in *Injector) FreePage(address, distance uint64) uint64 {
-	space, err := in.space()
-	if err != nil {
-		return 0
-	}
-	return space.near(address, space.page, distance)
-}
-
 // CanHop reports whether an address is on a page of hops or on a page that can become one.
 func (in *Injector) CanHop(at uint64) (isHop, canBe bool) {
 	space, err := in.space()
@@ -365,25 +356,36 @@ func (in *Injector) CanHop(at uint64) (isHop, canBe bool) {
 	return in.hops[page], in.hops[page] || space.isFree(page, page+space.page, hopHeapRoom)
 }
 
-// Hop puts a jump to a trampoline at an address where a jump of a site has to go. It returns false if something else is there.
-func (in *Injector) Hop(at, to uint64) bool {
+// hopCode returns the code of a hop, and the first and the last of its pages.
+func (in *Injector) hopCode(at, to, page uint64) (code []byte, first, last uint64) {
+	if code = in.Machine.Jump(at, to); code == nil {
+		code = in.Machine.FarJump(to)
+	}
+	return code, at &^ (page - 1), (at + uint64(len(code)) - 1) &^ (page - 1)
+}
+
+// FitsHop reports whether there is room for a hop.
+func (in *Injector) FitsHop(at, to uint64) bool {
 	space, err := in.space()
 	if err != nil {
 		return false
 	}
-	code := in.Machine.Jump(at, to)
-	if code == nil {
-		code = in.Machine.FarJump(to)
-	}
-	first, last := at&^(space.page-1), (at+uint64(len(code))-1)&^(space.page-1)
+	code, first, last := in.hopCode(at, to, space.page)
 	for page := first; page <= last; page += space.page {
 		if !in.hops[page] && !space.isFree(page, page+space.page, hopHeapRoom) {
 			return false
 		}
 	}
-	if !in.hasRoom(at, code, space.page) {
+	return in.hasRoom(at, code, space.page)
+}
+
+// Hop puts a jump to a trampoline at an address where a jump of a site has to go. It returns false if something else is there.
+func (in *Injector) Hop(at, to uint64) bool {
+	space, err := in.space()
+	if err != nil || !in.FitsHop(at, to) {
 		return false
 	}
+	code, first, last := in.hopCode(at, to, space.page)
 	for page := first; page <= last; page += space.page {
 		if in.hops[page] {
 			continue

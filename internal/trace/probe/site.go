@@ -32,6 +32,7 @@ type Site struct {
 	Kind       arch.Kind
 	Form       arch.Site
 	Original   []byte // what the file has there, as far as a site reaches, and what follows
+	Rest       uint64 // bytes of its function from Address on, 0 if that is not known
 	Semaphore  uint64 // address, 0 for none
 	Layout     Layout
 	Refused    string // why the site is left alone; "" for none
@@ -154,6 +155,7 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	if !f.Filter.Match(&s.Probe) {
 		return nil, nil
 	}
+	s.Rest = place.Rest()
 	s.Text, s.Place = message.Escape(s.Probe.String()), message.Escape(place.String())
 	found, err := space.Code(from)
 	if err != nil {

@@ -254,6 +254,28 @@ func LetGo(tid int) {
 	}
 }
 
+// stat returns the fields of a process's or thread's stat from the third on, by the numbers of proc_pid_stat(5), nil if it has gone. Its
+// name, the second, may hold anything.
+func stat(id int) []string {
+	text := ReadText(image.ProcessDirectory(id) + "/stat")
+	end := strings.LastIndexByte(text, ')')
+	if end < 0 {
+		return nil
+	}
+	return append(make([]string, 3), strings.Fields(text[end+1:])...)
+}
+
+// Processor returns the number of the processor on which a thread has run last.
+func Processor(tid int) (n int, ok bool) {
+	const processor = 39
+	fields := stat(tid)
+	if len(fields) <= processor {
+		return 0, false
+	}
+	n, err := strconv.Atoi(fields[processor])
+	return n, err == nil
+}
+
 // ReadText returns what a file of /proc says, "" if it cannot be read.
 func ReadText(path string) string {
 	text, _ := os.ReadFile(path)

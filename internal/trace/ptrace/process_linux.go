@@ -142,9 +142,9 @@ func (p *Process) Mappings() (maps []image.Mapping, brk uint64, err error) {
 	if maps, err = image.Mappings(p.ID); err != nil {
 		return nil, 0, err
 	}
-	_, stat, _ := strings.Cut(ReadText(image.ProcessDirectory(p.ID)+"/stat"), ") ")
-	if fields := strings.Fields(stat); len(fields) > 44 { // from the third on; start_brk is the 47th (proc_pid_stat(5))
-		brk, _ = strconv.ParseUint(fields[44], 10, 64)
+	const startBrk = 47
+	if stat := stat(p.ID); len(stat) > startBrk {
+		brk, _ = strconv.ParseUint(stat[startBrk], 10, 64)
 	}
 	return maps, brk, nil
 }
