@@ -147,3 +147,21 @@ func TestSystemsHasTheMacros(t *testing.T) {
 	}
 	expect.Equal(t, true, count > 50, "%d macros", count)
 }
+
+// TestMusl links a program with another C library, unconverted and converted.
+func TestMusl(t *testing.T) {
+	tools.Need(t, "musl-gcc", "readelf")
+	directory := t.TempDir()
+	source, object, exe := filepath.Join(directory, "m.c"), filepath.Join(directory, "m.o"), filepath.Join(directory, "m")
+	disk.Write(t, source, "#include <sdt.h>\nint main(int c, char **v)\n{\n\tif (DTRACE_PROBE_ENABLED(musl___many))\n\t\treturn 1;\n"+
+		"\tDTRACE_PROBE5(musl___many, int, c, int, c + 1, char *, v[0], int, 4, long, 5L);\n\treturn 0;\n}\n")
+	tools.Must(t, "musl-gcc", "-O2", "-static", "-I"+include, "-o", exe, source)
+	tools.Must(t, exe)
+	tools.Must(t, "musl-gcc", "-O2", "-c", "-I"+include, "-o", object, source)
+	tools.Must(t, converter, object)
+	tools.Must(t, "musl-gcc", "-static", "-o", exe, object)
+	tools.Must(t, exe)
+	if notes := tools.Must(t, "readelf", "-nW", exe); !strings.Contains(notes, "Name: many") {
+		t.Errorf("no note:\n%s", notes)
+	}
+}
