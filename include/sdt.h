@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  *
  * Statically defined probes for any program: the macros of FreeBSD's SDT(9) and
- * illumos' DTRACE_PROBE, for C99, C++11 and later, with gcc or clang, on ELF.
+ * illumos' DTRACE_PROBE, for gnu89, C99, C++11 and later, with gcc or clang, on ELF.
+ * Elsewhere it compiles to nothing.
  *
  *	SDT_PROVIDER_DEFINE(icmp);
  *	SDT_PROBE_DEFINE1(icmp, , unreach, pkt__receive, "struct icmp *");
@@ -14,9 +15,9 @@
  *
  *	__dtrace_probe_icmp__unreach_pkt__receive(header);
  *
- * which sdtconvert turns into a NOP before the program is linked. On Linux,
- * for programs, it is that NOP from the start: assembly that names the same
- * function, and says where the compiler has the arguments. SDT_CALLS asks for calls.
+ * which sdtconvert turns into a NOP before the program is linked. In programs
+ * it is that NOP from the start: assembly that names the same function, and says
+ * where the compiler has the arguments. SDT_CALLS asks for calls.
  *
  * docs/probes.md is the manual of this file, docs/reading.md that of code that
  * reads the structures.
@@ -28,6 +29,29 @@
  */
 #ifndef SDTCONVERT_SDT_H
 #define SDTCONVERT_SDT_H
+#define SDT_HEADER_VERSION 1 /* one more for each release that adds a macro or changes what one makes */
+
+/* What macros here expand to is no matter of the style of a project that warnings ask about. */
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC system_header
+#endif
+
+/*
+ * Probes need ELF, the assembly of gcc and clang, and a machine that sdtconvert knows. Everywhere else (macOS,
+ * Windows, wasm, other compilers, MIPS) nothing is left of them, as with -DSDT_DISABLE. Before version 15, clang
+ * defines __ELF__ for some systems only.
+ */
+#ifndef SDT_DISABLE
+#if !defined(__GNUC__) || defined(__APPLE__) || defined(_WIN32) || defined(__CYGWIN__) || defined(__UEFI__) || defined(__wasm__) || \
+    defined(_AIX)
+#define SDT_DISABLE
+#elif !defined(__ELF__) && !(defined(__clang__) && __clang_major__ < 15)
+#define SDT_DISABLE
+#elif !defined(__x86_64__) && !defined(__i386__) && !defined(__arm__) && !defined(__aarch64__) && !defined(__powerpc64__) && \
+    !defined(__s390x__) && !((defined(__loongarch__) || defined(__riscv)) && defined(__LP64__))
+#define SDT_DISABLE
+#endif
+#endif
 
 /*
  * In FreeBSD's kernel there is a sys/sdt.h, which many of its headers include. With the
@@ -44,6 +68,13 @@
 #include <sys/sdt.h>
 #else
 
+#ifdef __UINTPTR_TYPE__
+typedef __UINTPTR_TYPE__ sdt_word_;
+#else
+#include <stdint.h>
+typedef uintptr_t sdt_word_;
+#endif
+
 /*
  * The structures of FreeBSD 13. What is "the reader's" starts as zero, and a
  * kernel or an agent keeps there what it likes: FreeBSD's, which counts the
@@ -52,7 +83,7 @@
 struct sdt_provider {
 	const char *name;	/* `__' stands for `-' */
 	void *prov_entry[2];	/* the reader's */
-	__UINTPTR_TYPE__ id;	/* the reader's */
+	sdt_word_ id;		/* the reader's */
 	int sdt_refs;		/* the reader's */
 };
 
@@ -64,7 +95,7 @@ struct sdt_probe {
 	const char *mod;	/* "" where none was given */
 	const char *func;	/* "" where none was given */
 	const char *name;	/* `__' stands for `-' */
-	__UINTPTR_TYPE__ id;	/* the reader's */
+	sdt_word_ id;		/* the reader's */
 	int n_args;		/* the reader's */
 	void *sdtp_lf;		/* the reader's */
 };
@@ -78,26 +109,17 @@ struct sdt_argtype {
 };
 
 /*
- * Which forms tracepoints and is-enabled tests have. SDT_NOPS_ is how many arguments a
- * tracepoint may have that is a NOP; with more it is a call. i386 and Thumb have registers
- * for one more than that wherever a tracepoint may stand. The NOP of Thumb-1 is
- * shorter than a call, so tracepoints are calls there.
+ * Which forms tracepoints and is-enabled tests have: in programs, NOPs and semaphores. They compile,
+ * link and run unconverted, too. A kernel has calls. The NOP of Thumb-1 is shorter than a call, so
+ * tracepoints are calls there.
  */
-#if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && (defined(__i386__) || defined(__arm__) ||	\
-    (defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) ||	\
-    defined(__powerpc64__) || defined(__riscv) || defined(__s390x__))))
-#if defined(SDT_CALLS) || defined(SDT_DISABLE) || (defined(__thumb__) && !defined(__thumb2__))
-#elif defined(__i386__) || defined(__arm__)
-#define SDT_NOPS_ 4
-#else
-#define SDT_NOPS_ 12
+#if __STDC_HOSTED__ && !defined(SDT_DISABLE) && !defined(__KERNEL__) && !defined(_KERNEL) && (defined(__i386__) || defined(__arm__) || defined(__LP64__))
+#if !defined(SDT_CALLS) && (!defined(__thumb__) || defined(__thumb2__))
+#define SDT_NOPS_
 #endif
 #ifndef SDT_NO_SEMAPHORES
 #define SDT_SEMAPHORES_
 #endif
-#endif
-#ifndef SDT_NOPS_
-#define SDT_NOPS_ 0
 #endif
 
 /*
@@ -109,9 +131,12 @@ struct sdt_argtype {
  * Where a word has 32 bits, of a longer integer the lower half is the argument. i386 has
  * a byte of its own in four registers only, so integers are at least an int there.
  */
-typedef __UINTPTR_TYPE__ sdt_word_;
-
 #ifdef __cplusplus
+#ifdef __GNUC__
+#define SDT_INLINE_ __attribute__((always_inline)) inline
+#else
+#define SDT_INLINE_ inline
+#endif
 namespace sdt_ {
 template <class T> char divides(decltype(T() % 1) *);
 template <class T> long divides(...);
@@ -133,7 +158,7 @@ template <class T> struct fitting {
 	typedef T type;
 #endif
 };
-#if __SIZEOF_POINTER__ == 4
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
 template <> struct fitting<long long> {
 	typedef long type;
 };
@@ -143,34 +168,34 @@ template <> struct fitting<unsigned long long> {
 #endif
 
 template <class T>
-__attribute__((always_inline)) inline typename fitting<typename integer<T>::type>::type native(T value)
+SDT_INLINE_ typename fitting<typename integer<T>::type>::type native(T value)
 {
 	static_assert(__is_enum(T) || (sizeof(divides<T>(nullptr)) == 1 && !__is_class(T) && !__is_union(T) &&
 	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, an enumeration or a pointer");
 	return static_cast<typename fitting<typename integer<T>::type>::type>(value);
 }
 
-template <class T> __attribute__((always_inline)) inline T *native(T *value)
+template <class T> SDT_INLINE_ T *native(T *value)
 {
 	return value;
 }
 
-__attribute__((always_inline)) inline const void *native(decltype(nullptr))
+SDT_INLINE_ const void *native(decltype(nullptr))
 {
 	return nullptr;
 }
 
-template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
+template <class T> SDT_INLINE_ sdt_word_ word(T value)
 {
 	return static_cast<sdt_word_>(native(value));
 }
 
-template <class T> __attribute__((always_inline)) inline sdt_word_ word(T *value)
+template <class T> SDT_INLINE_ sdt_word_ word(T *value)
 {
 	return reinterpret_cast<sdt_word_>(value);
 }
 
-__attribute__((always_inline)) inline sdt_word_ word(decltype(nullptr))
+SDT_INLINE_ sdt_word_ word(decltype(nullptr))
 {
 	return 0;
 }
@@ -196,6 +221,8 @@ template <class T> struct points<T *> {
 #define SDT_LET_(n, x) auto sdt_##n##_ = ::sdt_::native((void(), (x)));
 #define SDT_NEGATED_(v) ::sdt_::negated<decltype(v)>::size
 #define SDT_POINTS_(n) ::sdt_::points<decltype(sdt_##n##_)>::value
+#elif !defined(__GNUC__)
+#define SDT_WORD_(x) (x)
 #else
 struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_BAD_ (*(const struct sdt_argument_is_no_integer_and_no_pointer *)0)
@@ -204,7 +231,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_INT128_
 #endif
-#if __STDC_VERSION__ >= 202311L
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define SDT_NULLPTR_ __typeof__(nullptr): 0,
 #else
 #define SDT_NULLPTR_
@@ -247,63 +274,32 @@ struct sdt_argument_is_no_integer_and_no_pointer;
     signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
 #endif
 
-#if SDT_NOPS_ >= 4
-#define SDT_SITE_0_ SDT_NOP_SITE_
-#define SDT_SITE_1_ SDT_NOP_SITE_
-#define SDT_SITE_2_ SDT_NOP_SITE_
-#define SDT_SITE_3_ SDT_NOP_SITE_
-#define SDT_SITE_4_ SDT_NOP_SITE_
+#ifdef SDT_NOPS_
+#define SDT_SITE_ SDT_NOP_SITE_
 #define SDT_WORDS_0_()
 #define SDT_WORDS_1_(a) SDT_LET_(0, a)
-#define SDT_WORDS_2_(a, b) SDT_LET_(0, a) SDT_LET_(1, b)
-#define SDT_WORDS_3_(a, b, c) SDT_LET_(0, a) SDT_LET_(1, b) SDT_LET_(2, c)
+#define SDT_WORDS_2_(a, b) SDT_WORDS_1_(a) SDT_LET_(1, b)
+#define SDT_WORDS_3_(a, b, c) SDT_WORDS_2_(a, b) SDT_LET_(2, c)
 #define SDT_WORDS_4_(a, b, c, d) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d)
-#else
-#define SDT_SITE_0_ SDT_CALL_SITE_
-#define SDT_SITE_1_ SDT_CALL_SITE_
-#define SDT_SITE_2_ SDT_CALL_SITE_
-#define SDT_SITE_3_ SDT_CALL_SITE_
-#define SDT_SITE_4_ SDT_CALL_SITE_
-#define SDT_WORDS_0_() SDT_NO_WORDS_
-#define SDT_WORDS_1_(a) (SDT_W_(a))
-#define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
-#define SDT_WORDS_3_(a, b, c) (SDT_W_(a), SDT_W_(b), SDT_W_(c))
-#define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
-#endif
-#if SDT_NOPS_ >= 8
-#define SDT_SITE_5_ SDT_NOP_SITE_
-#define SDT_SITE_6_ SDT_NOP_SITE_
-#define SDT_SITE_7_ SDT_NOP_SITE_
-#define SDT_SITE_8_ SDT_NOP_SITE_
-#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
+#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_4_(a, b, c, d) SDT_LET_(4, e)
 #define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
-#define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
-#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
-#else
-#define SDT_SITE_5_ SDT_CALL_SITE_
-#define SDT_SITE_6_ SDT_CALL_SITE_
-#define SDT_SITE_7_ SDT_CALL_SITE_
-#define SDT_SITE_8_ SDT_CALL_SITE_
-#define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
-#define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
-#define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
-#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
-#endif
-
-#if SDT_NOPS_ >= 12
-#define SDT_SITE_9_ SDT_NOP_SITE_
-#define SDT_SITE_10_ SDT_NOP_SITE_
-#define SDT_SITE_11_ SDT_NOP_SITE_
-#define SDT_SITE_12_ SDT_NOP_SITE_
+#define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_6_(a, b, c, d, e, f) SDT_LET_(6, g)
+#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_LET_(7, h)
 #define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i) SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_LET_(8, i)
 #define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j) SDT_WORDS_9_(a, b, c, d, e, f, g, h, i) SDT_LET_(9, j)
 #define SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k) SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j) SDT_LET_(10, k)
 #define SDT_WORDS_12_(a, b, c, d, e, f, g, h, i, j, k, l) SDT_WORDS_11_(a, b, c, d, e, f, g, h, i, j, k) SDT_LET_(11, l)
 #else
-#define SDT_SITE_9_ SDT_CALL_SITE_
-#define SDT_SITE_10_ SDT_CALL_SITE_
-#define SDT_SITE_11_ SDT_CALL_SITE_
-#define SDT_SITE_12_ SDT_CALL_SITE_
+#define SDT_SITE_ SDT_CALL_SITE_
+#define SDT_WORDS_0_() SDT_NO_WORDS_
+#define SDT_WORDS_1_(a) (SDT_W_(a))
+#define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
+#define SDT_WORDS_3_(a, b, c) (SDT_W_(a), SDT_W_(b), SDT_W_(c))
+#define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
+#define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
+#define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
+#define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
+#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
 #define SDT_WORDS_9_(a, b, c, d, e, f, g, h, i)								\
     (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h), SDT_W_(i))
 #define SDT_WORDS_10_(a, b, c, d, e, f, g, h, i, j)							\
@@ -360,9 +356,12 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_W_(x) SDT_WORD_(x)
 #define SDT_NO_WORDS_ ()
 
-/* For gcc, which weighs a function by its lines of assembly where this is missing. */
-#if __GNUC__ >= 9 && !defined(__clang__)
-#define SDT_ASM_ __asm__ __inline__ __volatile__
+/*
+ * For gcc, which weighs a function by its lines of assembly where this is missing. Linux' kernel
+ * has macros of the other names of `inline', with attributes.
+ */
+#if __GNUC__ >= 9 && !defined(__clang__) && !defined(__inline)
+#define SDT_ASM_ __asm__ __inline __volatile__
 #else
 #define SDT_ASM_ __asm__ __volatile__
 #endif
@@ -378,7 +377,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_DECLARE_(id) extern struct sdt_probe sdt##id[1]
 #endif
 
-#if SDT_NOPS_ > 0
+#ifdef SDT_NOPS_
 /*
  * Tracepoints that are NOPs: what a call of the stub is when it is
  * disabled, and a relocation that does nothing, but names the stub. That is weak, so
@@ -502,10 +501,20 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 #define SDT_STRING_10_ SDT_STRING_9_ " %n18@" SDT_PLACE_(19)
 #define SDT_STRING_11_ SDT_STRING_10_ " %n20@" SDT_PLACE_(21)
 #define SDT_STRING_12_ SDT_STRING_11_ " %n22@" SDT_PLACE_(23)
+/*
+ * Thumb has r0 to r7: gdb reads no others, which have names. No constraint of A32 leaves the others out. There, and with
+ * more arguments than there are registers, an argument is a variable on the stack.
+ */
 #define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_IN_(v)
-#if defined(__thumb__) /* r0 to r7: gdb reads no others, which have names */
+#define SDT_FIFTH_(v) "n"(SDT_NEGATED_(v)), SDT_IN_FIFTH_(v)
+#if defined(__arm__) || defined(__i386__)
+#define SDT_IN_FIFTH_(v) "m"(v)
+#else
+#define SDT_IN_FIFTH_ SDT_IN_
+#endif
+#if defined(__thumb__)
 #define SDT_IN_(v) "nl"(v)
-#elif defined(__arm__) /* no constraint leaves the others out, so a variable on the stack */
+#elif defined(__arm__)
 #define SDT_IN_(v) "m"(v)
 #else
 #define SDT_IN_(v) "nr"(v)
@@ -515,14 +524,14 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 #define SDT_OPERANDS_2_ SDT_OPERANDS_1_ SDT_OPERAND_(sdt_1_),
 #define SDT_OPERANDS_3_ SDT_OPERANDS_2_ SDT_OPERAND_(sdt_2_),
 #define SDT_OPERANDS_4_ SDT_OPERANDS_3_ SDT_OPERAND_(sdt_3_),
-#define SDT_OPERANDS_5_ SDT_OPERANDS_4_ SDT_OPERAND_(sdt_4_),
-#define SDT_OPERANDS_6_ SDT_OPERANDS_5_ SDT_OPERAND_(sdt_5_),
-#define SDT_OPERANDS_7_ SDT_OPERANDS_6_ SDT_OPERAND_(sdt_6_),
-#define SDT_OPERANDS_8_ SDT_OPERANDS_7_ SDT_OPERAND_(sdt_7_),
-#define SDT_OPERANDS_9_ SDT_OPERANDS_8_ SDT_OPERAND_(sdt_8_),
-#define SDT_OPERANDS_10_ SDT_OPERANDS_9_ SDT_OPERAND_(sdt_9_),
-#define SDT_OPERANDS_11_ SDT_OPERANDS_10_ SDT_OPERAND_(sdt_10_),
-#define SDT_OPERANDS_12_ SDT_OPERANDS_11_ SDT_OPERAND_(sdt_11_),
+#define SDT_OPERANDS_5_ SDT_OPERANDS_4_ SDT_FIFTH_(sdt_4_),
+#define SDT_OPERANDS_6_ SDT_OPERANDS_5_ SDT_FIFTH_(sdt_5_),
+#define SDT_OPERANDS_7_ SDT_OPERANDS_6_ SDT_FIFTH_(sdt_6_),
+#define SDT_OPERANDS_8_ SDT_OPERANDS_7_ SDT_FIFTH_(sdt_7_),
+#define SDT_OPERANDS_9_ SDT_OPERANDS_8_ SDT_FIFTH_(sdt_8_),
+#define SDT_OPERANDS_10_ SDT_OPERANDS_9_ SDT_FIFTH_(sdt_9_),
+#define SDT_OPERANDS_11_ SDT_OPERANDS_10_ SDT_FIFTH_(sdt_10_),
+#define SDT_OPERANDS_12_ SDT_OPERANDS_11_ SDT_FIFTH_(sdt_11_),
 #endif
 
 #ifdef __cplusplus
@@ -541,14 +550,12 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 } while (0)
 #endif
 
-#if SDT_NOPS_ == 0
-#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_CALLS_(id)
-#elif SDT_NOPS_ < 12
-#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id) SDT_DECLARE_CALLS_(id)
-#else
+#ifdef SDT_NOPS_
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id)
+#else
+#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_CALLS_(id)
 #endif
-#define SDT_CALL_(id, n, words) SDT_SITE_##n##_(id, n, words, SDT_NAME_(id, n))
+#define SDT_CALL_(id, n, words) SDT_SITE_(id, n, words, SDT_NAME_(id, n))
 
 #ifdef SDT_SEMAPHORES_
 /*
@@ -609,7 +616,7 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
  * is retained; where the compiler knows no such thing, they keep what a
  * reference to __start_set_... keeps.
  */
-#ifdef __has_attribute
+#if defined(__has_attribute) && !defined(__KERNEL__) /* modules of Linux are linked by ld -r, which keeps all, and sections once */
 #if __has_attribute(retain)
 #define SDT_KEEP_ used, retain
 #endif
@@ -678,7 +685,7 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 	SDT_ENTRY_("sdt_probes_set", "8806", "8804") SDT_ENTRY_("sdt_providers_set", "8807", "8805") types	\
 	".popsection\n.endif")
 #define SDT_FIRE_(id, name, n, words, types) do {							\
-	SDT_SELF_(id, name, types); SDT_SITE_##n##_(id, n, words, SDT_SELF_NAME_(id, n));		\
+	SDT_SELF_(id, name, types); SDT_SITE_(id, n, words, SDT_SELF_NAME_(id, n));		\
 } while (0)
 
 #else
@@ -696,8 +703,8 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 #endif
 #define SDT_DECLARE_PROVIDER_(id) SDT_DECLARE_(id)
 #define SDT_PROVIDER_(id, string) SDT_DECLARE_(id)
-#define SDT_OBJECT_(id, provider, mod, func, name) SDT_DECLARE_(id)
-#define SDT_ARG_(id, n, type, xtype) SDT_DECLARE_(id)
+#define SDT_DEFINE_(types, id, provider, ...) SDT_DECLARE_(id)
+#define SDT_PROBE_DEFINE(prov, mod, func, ...) SDT_DECLARE_(_##prov)
 #endif
 
 /*
@@ -710,8 +717,10 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 #define SDT_JOIN_(a, b) SDT_JOINED_(a, b)
 #define SDT_JOINED_(a, b) a##b
 #define SDT_PICK_(...) SDT_16TH_(__VA_ARGS__)
+#ifndef SDT_DISABLE
 #define SDT_DEFINE_(types, id, provider, mod, func, name, ...)						\
 	SDT_PICK_(__VA_ARGS__, SDT_PAD_##types##_)(SDT_ARGS_##types##_, id, provider, mod, func, name, __VA_ARGS__)
+#endif
 #define SDT_PAD_1_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
 #define SDT_PAD_2_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
 #define SDT_PAD_3_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
@@ -763,10 +772,12 @@ extern "C" SDT_KIND_(__dtrace_probe_) SDT_WEAK_;
 
 #define SDT_PROBE_DECLARE(prov, mod, func, name) SDT_DECLARE_(_##prov##_##mod##_##func##_##name)
 
+#ifndef SDT_DISABLE
 /* Here name and perhaps sname are __VA_ARGS__, which may not be empty. */
 #define SDT_PROBE_DEFINE(prov, mod, func, ...)								\
 	SDT_JOIN_(SDT_DEFINE_0_, SDT_COUNT_(__VA_ARGS__))(sdt_provider_##prov, #mod, #func, #__VA_ARGS__,	\
 	    _##prov##_##mod##_##func##_##__VA_ARGS__)
+#endif
 #define SDT_PROBE_DEFINE0 SDT_PROBE_DEFINE
 #define SDT_PROBE_DEFINE0_XLATE SDT_PROBE_DEFINE
 #define SDT_PROBE_DEFINE1(p, m, f, n, ...) SDT_DEFINE_(1, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)

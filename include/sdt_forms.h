@@ -27,6 +27,10 @@
 #ifndef SDTCONVERT_SDT_FORMS_H
 #define	SDTCONVERT_SDT_FORMS_H
 
+/* As sdt.h: nothing is here for other compilers, and where there is no ELF. */
+#if defined(__GNUC__) && (defined(__ELF__) || (defined(__clang__) && __clang_major__ < 15)) &&	\
+    !defined(__APPLE__) && !defined(_WIN32) && !defined(__CYGWIN__) && !defined(__UEFI__) && !defined(__wasm__) && !defined(_AIX)
+
 struct sdt_form {
 	unsigned char len;	/* of code and mask, in bytes */
 	unsigned char code[6];	/* as in memory; where mask is 0, anything */
@@ -158,4 +162,5 @@ sdt_form(const unsigned char *site, int test)
 	return ((const struct sdt_form *)0);
 }
 
+#endif
 #endif /* !SDTCONVERT_SDT_FORMS_H */

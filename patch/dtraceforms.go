@@ -20,7 +20,7 @@ func (p *Plan) decodeDTrace(ref *Reference) func(t arch.Text, relocs []elfreloc.
 	return func(t arch.Text, _ []elfreloc.Relocation) (arch.Site, error) {
 		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
 		if !ok {
-			return site, arch.Refuse("compile it again", "a mark of code that is not a site of an earlier dtrace -G")
+			return site, arch.Refuse("compile it again, and if it includes sdt.h, with -DSDT_CALLS", "a mark of code that is not a site of an earlier dtrace -G")
 		}
 		return site, nil
 	}

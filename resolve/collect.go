@@ -94,13 +94,13 @@ func mayName(name string, typ elf.SymType) bool {
 func shortName(name string) string { return name[:min(len(name), 256)] }
 
 // rankTypeless is the bit of symbols without a type in their rank.
-const rankTypeless = 4
+const rankTypeless = 8
 
 // rank orders the symbols of one address; the least is chosen.
 func rank(s elfreloc.Symbol) uint8 {
 	r := uint8(0)
 	if s.Size == 0 {
-		r += 8
+		r += 16
 	}
 	if s.Type == elf.STT_NOTYPE {
 		r += rankTypeless
@@ -111,8 +111,17 @@ func rank(s elfreloc.Symbol) uint8 {
 	case elf.STB_WEAK:
 		r++
 	}
+	if slices.Contains(moduleEntries, s.Name) {
+		r += rankModuleEntry
+	}
 	return r
 }
+
+// moduleEntries are second names of functions, by which Linux finds how a module begins and ends (module_init, module_exit).
+var moduleEntries = []string{"init_module", "cleanup_module"}
+
+// rankModuleEntry is more than what the binding of a symbol adds.
+const rankModuleEntry = 3
 
 // sortEntries sorts by code range, start, rank, name and index. Linkers leave symbols in the order of a hash table, so there is
 // much to move: places of entries are sorted in their stead.

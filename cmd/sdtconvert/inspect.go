@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"strings"
@@ -70,7 +71,7 @@ type inspector struct {
 
 // each shows an object, or all members of an archive.
 func (i *inspector) each(path string) error {
-	return input.Each(path, input.Options{FollowThin: i.follow}, func(src *input.Source) error {
+	return input.Each(path, input.Options{FollowThin: i.follow, Unpack: true}, func(src *input.Source) error {
 		object := i.begin(src.Name)
 		if err := i.object(src, object); err != nil {
 			i.fail(object, err)
@@ -96,6 +97,9 @@ func (i *inspector) fail(object *manifest.Object, err error) {
 }
 
 func (i *inspector) object(src *input.Source, object *manifest.Object) error {
+	if _, typ, ok := src.Ident(); ok && src.Member == nil && (typ == elf.ET_EXEC || typ == elf.ET_DYN) {
+		return fmt.Errorf("%s: is a linked program or library, and inspect reads objects: `sdtconvert list -v` shows its probes, `sdtconvert check` what is wrong with them", src.Name)
+	}
 	o, err := src.Relocatable(i.patch.Names)
 	if errors.Is(err, input.ErrSkipped) {
 		i.printNone(src.Name)

@@ -48,7 +48,7 @@ func (f *traceFlags) explainNothing(w io.Writer, o *trace.Options, s *trace.Stat
 	for _, line := range o.Census.Unmatched() {
 		message.Line(w, "sdtconvert: %s", line)
 	}
-	missing = o.Census.MissesPattern()
+	missing = o.Census.MissesPattern() || o.Census.IsEmpty() && len(o.Census.Unconverted()) > 0
 	var sites []*probe.Site
 	hits := uint64(0)
 	for _, site := range s.Sites {
@@ -114,7 +114,7 @@ func printStatistics(w io.Writer, s *trace.Statistics) {
 		if c.dropped == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d of %d hits dropped: %s", c.dropped, c.hits+c.dropped, c.name)
+		return fmt.Sprintf("%d of %s dropped: %s", c.dropped, message.Plural(int(c.hits+c.dropped), "hit"), c.name)
 	})
 	if breakpoints > 0 {
 		message.Line(w, "sdtconvert: %s armed by breakpoints, at which the program stops:", message.Plural(breakpoints, "site"))

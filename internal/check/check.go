@@ -105,7 +105,7 @@ func New(opts Options) *Set { return &Set{opts: opts, links: map[abi]*link{}} }
 // incomplete, and the others are checked.
 func (s *Set) Add(path string) {
 	isEmpty := true
-	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin}, func(src *input.Source) error {
+	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin, Unpack: true}, func(src *input.Source) error {
 		isEmpty = false
 		if err := s.source(src); err != nil {
 			s.fail(err)

@@ -65,8 +65,8 @@ func (b build) tell(t *testing.T, s *subject, section string, places []place) []
 
 var (
 	file     = regexp.MustCompile(`(?m) .*:`)
-	outmost  = regexp.MustCompile(`\S+( \S+\n)$`)
-	nameless = regexp.MustCompile(`_Z\S+( \S+\n)$`)
+	outmost  = regexp.MustCompile(`(?m)^\S+( [^\n]*\n)\z`) // the path may have blanks
+	nameless = regexp.MustCompile(`(?m)^_Z\S+( [^\n]*\n)\z`)
 )
 
 // same compares what the table says with what a tool does, but for these:

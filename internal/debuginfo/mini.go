@@ -2,14 +2,10 @@ package debuginfo
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
-
-	"github.com/ulikunitz/xz/lzma"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/unpack"
 )
 
 // A stripped image of some distributions has the section .gnu_debugdata: an ELF file, compressed by xz,
@@ -32,7 +28,7 @@ func MiniDebugInfo(image *elfreloc.Object) (*elfreloc.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := decompress(data)
+		file, err := unpack.XZ(data, min(int64(len(data))*miniRatio, miniLimit))
 		if err != nil {
 			return nil, image.SectionError(i, err)
 		}
@@ -46,49 +42,4 @@ func MiniDebugInfo(image *elfreloc.Object) (*elfreloc.Object, error) {
 		return o, nil
 	}
 	return nil, nil
-}
-
-// decompress returns the contents of the first block of an xz file, which has to be compressed by LZMA2 alone
-// (https://tukaani.org/xz/xz-file-format.txt). The library's own reader of such files would make a dictionary of any
-// size that the file asks for. Checksums are not compared: what comes out is read as any file is.
-func decompress(data []byte) ([]byte, error) {
-	const streamHeader = 12
-	if !bytes.HasPrefix(data, []byte("\xfd7zXZ\x00")) || len(data) < streamHeader+8 {
-		return nil, errors.New("is no xz file")
-	}
-	block := data[streamHeader:]
-	header := 4 * (int(block[0]) + 1)
-	if block[0] == 0 || header > len(block) {
-		return nil, errors.New("is an xz file without a block")
-	}
-	filter, flags := block[2:header], block[1]
-	for _, optional := range []byte{0x40, 0x80} { // the sizes of the block, as integers of 7 bits a byte
-		if flags&optional == 0 {
-			continue
-		}
-		n := slices.IndexFunc(filter, func(b byte) bool { return b < 0x80 })
-		if n < 0 {
-			return nil, errors.New("the header of its block is cut off")
-		}
-		filter = filter[n+1:]
-	}
-	const lzma2 = 0x21
-	if flags&3 != 0 || len(filter) < 3 || filter[0] != lzma2 || filter[1] != 1 {
-		return nil, errors.New("is compressed by filters that are not known here, want LZMA2")
-	}
-	limit := min(int64(len(data))*miniRatio, miniLimit)
-	dictionary, err := lzma.DecodeDictCap(filter[2])
-	if err != nil {
-		return nil, err
-	}
-	config := lzma.Reader2Config{DictCap: int(max(min(dictionary, limit), lzma.MinDictCap))}
-	r, err := config.NewReader2(bytes.NewReader(block[header:]))
-	if err != nil {
-		return nil, err
-	}
-	file, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(file)) > limit {
-		err = fmt.Errorf("holds more than %d times its size, or more than %d MB", miniRatio, miniLimit>>20)
-	}
-	return file, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/unpack"
 )
 
 // The sections that are read.
@@ -244,37 +245,7 @@ func decompressor(kind elf.CompressionType, size uint64, packed []byte) (io.Read
 	if kind == elf.COMPRESS_ZLIB {
 		return zlib.NewReader(bytes.NewReader(packed))
 	}
-	return zstdReader(size, packed)
-}
-
-// zstdReader reaches the library's zstd, which is internal to it, through
-// debug/elf: that is handed a file whose only section is packed. A module for
-// it would be larger than all of this program's own code.
-func zstdReader(size uint64, packed []byte) (io.Reader, error) {
-	var b bytes.Buffer
-	const headers, chdr = 64 + 2*64, 24 // Elf64_Ehdr and two Elf64_Shdr; Elf64_Chdr
-	for _, record := range []any{
-		elf.Header64{
-			Ident:   [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-			Version: uint32(elf.EV_CURRENT), Shoff: 64, Ehsize: 64, Shentsize: 64, Shnum: 2,
-		},
-		elf.Section64{},
-		elf.Section64{
-			Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_COMPRESSED),
-			Off: headers, Size: chdr + uint64(len(packed)),
-		},
-		elf.Chdr64{Type: uint32(elf.COMPRESS_ZSTD), Size: size, Addralign: 1},
-		packed,
-	} {
-		if err := binary.Write(&b, binary.LittleEndian, record); err != nil {
-			return nil, err
-		}
-	}
-	f, err := elf.NewFile(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		return nil, err
-	}
-	return f.Sections[1].Open(), nil
+	return unpack.ZstdReader(size, packed)
 }
 
 // placeSections gives each section of code addresses that no other has, since in

@@ -167,7 +167,7 @@ func TestDOFAliases(t *testing.T) {
 func TestDOFRefusals(t *testing.T) {
 	for want, source := range map[string]string{
 		`code of no function, which DTrace has no name for; give it a symbol with .type and .size`:                                        "\t.text\n\tcall __dtrace_probe_p___n\n",
-		`a mark of code that is not a site of an earlier dtrace -G; compile it again`:                                                     "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
+		`a mark of code that is not a site of an earlier dtrace -G; compile it again, and if it includes sdt.h, with -DSDT_CALLS`:         "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
 		`a call that is not a direct call or jump, which dtrace -G has no form for; compile without -mcmodel=large, and without -fno-plt`: "\t.text\n\t.globl f\nf:\n\tmovabs $__dtrace_probe_p___n, %rax\n\tcall *%rax\n\tret\n",
 	} {
 		data := converted.Assemble(t, source)

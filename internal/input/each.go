@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// FollowThin permits to open files outside of the directory of a thin archive.
 	FollowThin bool
+	// Unpack reads what is in compressed files, which are not changed.
+	Unpack bool
 }
 
 // Each opens a file and calls work with what is to be worked on in it: all of it or,
@@ -25,6 +27,11 @@ func Each(path string, o Options, work func(src *Source) error) error {
 		return err
 	}
 	defer f.Close()
+	if o.Unpack {
+		if err := f.Unpack(); err != nil {
+			return err
+		}
+	}
 	return f.Each(o, work)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/regular"
+	"sdtconvert/internal/unpack"
 )
 
 // ErrChanged says that a file is no longer what was opened.
@@ -28,8 +29,9 @@ type File struct {
 	Path string
 	Info fs.FileInfo
 
-	file    *regular.File
-	content *[]byte // once Source.Load has read all of it; of loaded
+	file     *regular.File
+	content  *[]byte // once Source.Load has read all of it; of loaded
+	unpacked []byte  // of a compressed file, once Unpack has read it
 }
 
 // Open opens a regular file, as package regular does.
@@ -48,20 +50,71 @@ func FromFile(f *regular.File) *File { return &File{file: f, Path: f.Path, Info:
 func (f *File) Descriptor() int { return int(f.file.Fd()) }
 
 // Size returns the length of the file in bytes.
-func (f *File) Size() int64 { return f.Info.Size() }
+func (f *File) Size() int64 {
+	if f.unpacked != nil {
+		return int64(len(f.unpacked))
+	}
+	return f.Info.Size()
+}
 
 // Held returns how many bytes the file holds: its size without holes.
-func (f *File) Held() int64 { return f.file.Held() }
+func (f *File) Held() int64 {
+	if f.unpacked != nil {
+		return int64(len(f.unpacked))
+	}
+	return f.file.Held()
+}
 
 // CheckRead returns an error if n bytes at an offset are not to be read at once, as regular.File says.
-func (f *File) CheckRead(off, n int64) error { return f.file.CheckRead(off, n) }
+func (f *File) CheckRead(off, n int64) error {
+	if f.unpacked != nil {
+		return nil
+	}
+	return f.file.CheckRead(off, n)
+}
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
-	if f.content == nil || off < 0 {
+	switch {
+	case f.unpacked != nil && off >= 0:
+		return readFrom(f.unpacked, b, off)
+	case f.content == nil || off < 0:
 		return f.file.ReadAt(b, off)
 	}
 	return readFrom(*f.content, b, off)
+}
+
+// What a compressed file may become: so many times its size and a MiB, and at most so many bytes.
+const (
+	unpackRatio = 32
+	unpackBase  = 1 << 20
+	unpackMost  = 256 << 20
+)
+
+// Unpack replaces the contents of a compressed file, such as a module of Linux, by what was compressed. Other files stay. Call it before
+// any read.
+func (f *File) Unpack() error {
+	head := make([]byte, 8)
+	n, _ := f.ReadAt(head, 0)
+	if unpack.Format(head[:n]) == "" {
+		return nil
+	}
+	if err := f.CheckRead(0, f.Size()); err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if f.Size() > unpackMost {
+		return fmt.Errorf("%s: %w", f.Path, regular.Limitf("a compressed file of more than %d MiB; decompress it first", unpackMost>>20))
+	}
+	data := make([]byte, f.Size())
+	if _, err := f.ReadAt(data, 0); err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	file, err := unpack.File(data, min(int64(len(data))*unpackRatio+unpackBase, unpackMost))
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	f.unpacked = file
+	return nil
 }
 
 // readFrom reads at an offset of data, as io.ReaderAt says.

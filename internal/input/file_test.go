@@ -238,3 +238,25 @@ func TestDistinct(t *testing.T) {
 		expect.Equal(t, same, expect.Value(input.SamePath(at("a"), at(other)))(t), "a and %s", other)
 	}
 }
+
+// TestScripts opens scripts that start programs, as libtool makes them.
+func TestScripts(t *testing.T) {
+	directory := t.TempDir()
+	for _, path := range []string{"shop", "store", "run", ".libs/shop", ".libs/lt-store"} {
+		path = filepath.Join(directory, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		disk.Write(t, path, "#! /bin/sh\n# shop - temporary wrapper script for .libs/shop\n")
+	}
+	for name, want := range map[string]string{
+		"shop":  "is a script of libtool, which starts " + filepath.Join(directory, ".libs/shop") + "; give that file",
+		"store": "is a script of libtool, which starts " + filepath.Join(directory, ".libs/lt-store") + "; give that file",
+		"run":   "run: is a script; give the file of the program that it starts",
+	} {
+		f := expect.Value(input.Open(filepath.Join(directory, name)))(t)
+		_, err := f.Source().Image()
+		expect.Error(t, err, want)
+		f.Close()
+	}
+}

@@ -4,7 +4,10 @@ package input
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
+
+	"sdtconvert/internal/unpack"
 )
 
 // FileType is what a file is.
@@ -20,11 +23,13 @@ const (
 	MachOFile
 	PEFile
 	COFFFile
+	BootFile       // a kernel as boot loaders take it
+	CompressedFile // by a program that package unpack knows
 	TextFile
 )
 
 // HeadSize is how many bytes of a file recognise wants to see.
-const HeadSize = 512
+const HeadSize = 1024
 
 var magics = []struct {
 	magic string
@@ -52,14 +57,35 @@ func recognise(head []byte) FileType {
 		return EmptyFile
 	}
 	for _, m := range magics {
-		if bytes.HasPrefix(head, []byte(m.magic)) {
+		if bytes.HasPrefix(head, []byte(m.magic)) && (m.typ != PEFile || !isBootFile(head)) {
 			return m.typ
 		}
 	}
-	if isText(head) {
+	switch {
+	case isBootFile(head):
+		return BootFile
+	case unpack.Format(head) != "":
+		return CompressedFile
+	case isText(head):
 		return TextFile
 	}
 	return UnknownFile
+}
+
+// bootMagics are in the headers of kernels of Linux (Documentation/arch/x86/boot.rst, arm64/booting.rst, riscv/boot-image-header.rst,
+// drivers/firmware/efi/libstub/zboot-header.S and arch/arm/boot/compressed/head.S).
+var bootMagics = []struct {
+	offset int
+	magic  string
+}{{0x202, "HdrS"}, {0x38, "ARM\x64"}, {0x38, "RSC\x05"}, {4, "zimg"}, {0x24, "\x18\x28\x6f\x01"}}
+
+func isBootFile(head []byte) bool {
+	return slices.ContainsFunc(bootMagics, func(m struct {
+		offset int
+		magic  string
+	}) bool {
+		return len(head) > m.offset && bytes.HasPrefix(head[m.offset:], []byte(m.magic))
+	})
 }
 
 func isText(head []byte) bool {

@@ -36,6 +36,12 @@ func TestRecognise(t *testing.T) {
 		{"a broken letter", "abc\xff\xfe\xfd\xfc\xfb", UnknownFile},
 		{"control characters", "abc\x01\x02\x03", UnknownFile},
 		{"zeros", "\x00\x00\x00\x00", UnknownFile},
+		{"a kernel with a stub for EFI", "MZ\xea\x07" + strings.Repeat("\x00", 0x1fe) + "HdrS", BootFile},
+		{"a kernel for arm64", strings.Repeat("\x00", 0x38) + "ARM\x64", BootFile},
+		{"ELF with the magic of a kernel", "\x7fELF" + strings.Repeat("\x00", 0x34) + "ARM\x64", ELFFile},
+		{"xz", "\xfd7zXZ\x00", CompressedFile},
+		{"zstd", "\x28\xb5\x2f\xfd", CompressedFile},
+		{"gzip", "\x1f\x8b\x08", CompressedFile},
 		{"an archive's magic cut off", "!<arch>", TextFile},
 	} {
 		expect.Equal(t, c.want, recognise([]byte(c.head)), "%s", c.name)

@@ -4,8 +4,10 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -34,6 +36,8 @@ var explanations = map[FileType]string{
 	MachOFile:       "is a Mach-O file; only ELF objects can be converted",
 	PEFile:          "is a PE file; only ELF objects can be converted",
 	COFFFile:        "is a COFF object; only ELF objects can be converted",
+	BootFile:        "is a kernel as boot loaders take it; give vmlinux, its ELF file, which is in the package of its debug information",
+	CompressedFile:  "is compressed; decompress it first",
 	BitcodeFile:     "is LLVM bitcode, and not an object",
 	TextFile:        "is text, and not an object",
 	UnknownFile:     "is not an ELF object",
@@ -59,7 +63,25 @@ func (s *Source) explain(typ FileType) error {
 	if typ == TextFile && slices.Contains(sourceCode, filepath.Ext(s.Name)) {
 		return fmt.Errorf("%s: is source code, and not an object; compile it first", s.Name)
 	}
+	if typ == TextFile && strings.HasPrefix(string(s.head), "#!") {
+		if program := libtoolProgram(s.Name); program != "" {
+			return fmt.Errorf("%s: is a script of libtool, which starts %s; give that file", s.Name, program)
+		}
+		return fmt.Errorf("%s: is a script; give the file of the program that it starts", s.Name)
+	}
 	return fmt.Errorf("%s: %s", s.Name, explanations[typ])
+}
+
+// libtoolProgram returns the program that libtool has built beside a script that starts it, or "".
+func libtoolProgram(script string) string {
+	directory, name := filepath.Split(script)
+	for _, prefix := range []string{"", "lt-"} {
+		program := directory + ".libs/" + prefix + name
+		if info, err := os.Stat(program); err == nil && info.Mode().IsRegular() {
+			return program
+		}
+	}
+	return ""
 }
 
 func (s *Source) object() (*Object, error) {

@@ -3,7 +3,6 @@ package ld
 import (
 	"debug/elf"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -364,7 +363,7 @@ func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStu
 	if typ == input.BitcodeFile {
 		c.addsLibraries = e.isLLD
 		if namesProbes, callsStubs, err = e.mentions(src.Mentions); err == nil && namesProbes {
-			err = e.ltoMember(c, src, nil, lto.LLVM, callsStubs)
+			err = e.addLTO(c, src, nil, callsStubs)
 		}
 		return namesProbes, callsStubs, err
 	}
@@ -378,7 +377,7 @@ func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStu
 		return e.mentions(src.Mentions)
 	}
 	if code.Compiler != "" {
-		err := e.ltoMember(c, src, o, code.Compiler, code.Probes > 0)
+		err := e.addLTO(c, src, o, code.Probes > 0)
 		return c.namesProbes, code.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
@@ -397,13 +396,4 @@ func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStu
 		e.addObject(c, o)
 	}
 	return namesProbes, callsStubs, nil
-}
-
-// ltoMember adds a member that code is generated of. What lld generates of a member in its first run cannot take
-// the member's place, so it is refused. lld takes no code of GCC's.
-func (e *examiner) ltoMember(c *contents, src *input.Source, o *input.Object, compiler lto.Compiler, probes bool) error {
-	if e.isLLD && compiler == lto.LLVM && probes {
-		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile the library with -fno-lto, or give the linker its objects (CMake: an OBJECT library)", src.Name)
-	}
-	return e.addLTO(c, src, o, probes)
 }

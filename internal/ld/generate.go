@@ -131,7 +131,7 @@ func extractedFiles(extractions []extraction) (names []string) {
 
 // needsGeneratedCode reports whether lld has to generate code first.
 func (p runPlan) needsGeneratedCode(e *examiner) bool {
-	return e.isLLD && p.conversion.contains(func(f *servedFile) bool { return f.lldGeneratesCode() && f.callsStubs })
+	return e.isLLD && p.conversion.contains(func(f *servedFile) bool { return f.lldGeneratesCode() && f.callsStubs || f.generatesProbes })
 }
 
 // argumentsForCode returns the arguments with which lld links, and writes the code. Calls of stubs are undefined
@@ -307,7 +307,7 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 		return p, err
 	}
 	places, others := p.placesOfCode(extractions)
-	if len(objects) == 0 && len(others) > 0 && len(places) == 0 {
+	if len(objects) == 0 && len(places) == 0 {
 		return p, nil // nothing refers to the bitcode
 	}
 	if len(objects) == 0 {
@@ -325,6 +325,9 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 	}
 	if len(places) == 0 {
 		places, others = others, nil
+	}
+	if err := p.checkPlaces(l.args, places); err != nil {
+		return p, err
 	}
 	if p.code, err = placeCode(c, fds, places, others); err != nil {
 		return p, err
@@ -411,6 +414,22 @@ func (p runPlan) placesOfCode(extractions []extraction) (places, others []*serve
 		}
 	}
 	return places, others
+}
+
+// checkPlaces fails if the code of archives has no place in the link proper: it takes that of bitcode on the command line, and lld
+// must not link the members again.
+func (p runPlan) checkPlaces(args []string, places []*servedFile) error {
+	for _, f := range p.conversion.files {
+		switch {
+		case !f.generatesProbes || !f.isArchive():
+		case len(places) == 0:
+			return fmt.Errorf("%s: holds probes in link-time optimisation code, and no object on the command line is such code, whose place its code could take; "+
+				"compile the library with -fno-lto, or an object with -flto", f.name)
+		case slices.Contains(args, "--whole-archive"):
+			return fmt.Errorf("%s: holds probes in link-time optimisation code, and would be linked twice with --whole-archive; compile the library with -fno-lto", f.name)
+		}
+	}
+	return nil
 }
 
 // hasContents reports whether an object has a section that is loaded and not empty.

@@ -87,7 +87,11 @@ func (l *lister) add(e *sites.Site) error {
 		return nil
 	}
 	if !place.Known() && e.Source == sites.FromRecord {
-		l.fault(&e.Entry, "no function holds this site of %s", p.String())
+		hint := ""
+		if l.code.Object != nil && l.code.Object.Type == elf.ET_REL {
+			hint = "; a module that is stripped of its symbols keeps the functions of its sites with --functions, or strip --strip-debug"
+		}
+		l.fault(&e.Entry, "no function holds this site of %s%s", p.String(), hint)
 	}
 	l.code.Complete(&place)
 	site, err := l.site(e, &p, place)

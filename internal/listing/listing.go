@@ -6,6 +6,7 @@ package listing
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -139,7 +140,7 @@ func glob(part, s string) bool {
 
 // Pattern returns the text of a pattern that matches the name, in one word: ParsePattern reads it, and
 // check --require. A part that is not known is empty. A character that means something else in a pattern or
-// in a list of patterns becomes a question mark, which matches any one.
+// in a list of patterns becomes a question mark, which matches any one. A library of any version matches.
 func (p *Probe) Pattern() string {
 	parts := []string{p.Provider, p.Module, p.Function, p.Name}
 	for i, part := range parts {
@@ -153,8 +154,14 @@ func (p *Probe) Pattern() string {
 			return r
 		}, part)
 	}
+	if library := soVersion.FindStringIndex(parts[1]); library != nil {
+		parts[1] = parts[1][:library[0]] + ".so*"
+	}
 	return strings.Join(parts, ":")
 }
+
+// soVersion is how the name of a shared library with a version ends.
+var soVersion = regexp.MustCompile(`\.so(\.[0-9]+)+$`)
 
 // Compile writes the globs of dtrace(1) as path.Match has them, where [^...] is
 // a class of what does not match. An error says which part is none.

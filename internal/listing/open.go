@@ -31,7 +31,7 @@ var errNoProbes = errors.New("holds no records of probes")
 // records. done is called with each listing, also with one of nothing but an error.
 func File(path string, o *Options, done func(*Listing)) {
 	found := false
-	err := input.Each(path, input.Options{FollowThin: o.FollowThin}, func(src *input.Source) error {
+	err := input.Each(path, input.Options{FollowThin: o.FollowThin, Unpack: true}, func(src *input.Source) error {
 		out := newListing(src.Name)
 		err := o.source(src, out)
 		if src.Member != nil && errors.Is(err, errNoProbes) {

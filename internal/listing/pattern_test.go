@@ -4,7 +4,23 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"sdtconvert/internal/testkit/expect"
 )
+
+// TestPatternOfVersions makes patterns of libraries, which the next version matches.
+func TestPatternOfVersions(t *testing.T) {
+	for module, want := range map[string]string{
+		"libuv.so.1.0.0": "libuv.so*", "libuv.so.1": "libuv.so*", "libuv.so": "libuv.so", "shop.so.old": "shop.so.old", "libc-2.36.so": "libc-2.36.so",
+	} {
+		p := Probe{Provider: "uv", Module: module, Function: "uv_run", Name: "begin"}
+		expect.Equal(t, "uv:"+want+":uv_run:begin", p.Pattern())
+	}
+	pattern := expect.Value(ParsePattern("uv:libuv.so*:uv_run:begin"))(t)
+	for _, module := range []string{"libuv.so", "libuv.so.1", "libuv.so.2.10.0"} {
+		expect.Equal(t, true, pattern.Match("uv", module, "uv_run", "begin"), "%s", module)
+	}
+}
 
 // The pattern of a name is one word without what begins a comment, and matches the name.
 func FuzzPatternOfName(f *testing.F) {

@@ -207,13 +207,16 @@ func (c *Code) Close() error {
 }
 
 // moduleName returns what dtrace(1) calls the module of a file: the file's name, without
-// .ko for modules of kernels. The kernel that FreeBSD's makefiles leave with its debug
+// .ko for modules of kernels, compressed or not. The kernel that FreeBSD's makefiles leave with its debug
 // information, kernel.full or kernel.debug, is the module kernel, and so are coffee.ko.full
 // and coffee.ko.debug the module coffee.
 func moduleName(path string, o *elfreloc.Object) string {
 	name := filepath.Base(path)
 	if o.OSABI() == elf.ELFOSABI_FREEBSD {
 		name = trimSuffix(trimSuffix(name, ".debug"), ".full")
+	}
+	for _, compression := range []string{".xz", ".zst", ".gz"} {
+		name = trimSuffix(name, ".ko"+compression)
 	}
 	return trimSuffix(name, ".ko")
 }

@@ -71,7 +71,11 @@ func OpenFile(path string, o Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := Open(in.Source(), o)
+	err = in.Unpack()
+	var c *Code
+	if err == nil {
+		c, err = Open(in.Source(), o)
+	}
 	if err != nil {
 		in.Close()
 		return nil, err

@@ -72,10 +72,43 @@ var blockCases = []struct {
 		tools:  []string{"ld"},
 	},
 	{
+		page: "docs/vendoring.md", has: "pkg_check_modules", file: "CMakeLists.txt", files: map[string]string{"shop.c": shop},
+		script: optional("cmake -S . -B BUILD\ncmake --build BUILD"), tools: []string{"cmake", "pkg-config"},
+	},
+	{
+		page: "docs/vendoring.md", has: "required: false", file: "meson.build", files: map[string]string{"shop.c": shop},
+		script: optional("meson setup BUILD\nmeson compile -C BUILD"), tools: []string{"meson", "ninja", "pkg-config"},
+	},
+	{
+		page: "docs/vendoring.md", has: "AC_ARG_WITH", file: "configure.ac", files: map[string]string{"shop.c": shop, "Makefile.in": "CC = @CC@\nshop:\n\t$(CC) -o $@ @srcdir@/shop.c\n"},
+		script: optional("test -e configure || autoconf\nmkdir BUILD\n(cd BUILD && unset CC && ../configure && make)"), tools: []string{"autoconf", "make", "pkg-config"},
+	},
+	{
+		page: "docs/vendoring.md", has: "LDFLAGS += $(shell", file: "Makefile", files: map[string]string{"shop.c": shop},
+		script: optional("rm -f shop\nmake\nmkdir BUILD\ncp shop BUILD"), tools: []string{"make", "pkg-config"},
+	},
+	{
+		page: "docs/vendoring.md", has: "//go:build cgo", file: "probes.go", files: map[string]string{
+			"go.mod": "module shop\n\ngo 1.21\n", "main.go": "package main\n\nfunc main() { probeSent(1) }\n",
+			"none.go": "//go:build !cgo || !linux\n\npackage main\n\nfunc probeSent(number int) {}\n",
+		},
+		script: "CGO_ENABLED=1 go build -o shop .\n./shop\nCGO_ENABLED=0 go build -o without .\n./without\n" +
+			"CGO_ENABLED=1 CGO_LDFLAGS=-B$LINKERS go build -ldflags='-linkmode=external -extld=gcc' -o with .\n./with\nsdtconvert check --require shop:::sent with",
+		tools: []string{"go"},
+	},
+	{
 		page: "docs/records.md", has: "990:", file: "body", files: map[string]string{"head": "\t.text\n\t.globl send\n\t.type send, @function\nsend:\n", "tail": "\tret\n\t.size send, .-send\n\t.section .note.GNU-stack,\"\",%progbits\n", "main.c": "void send(void);\nint main(void) { send(); }\n"},
 		script: "cat head body tail >send.s\ncc -c send.s\ncc -o plain main.c send.o\n./plain\ngcc -B$LINKERS -o main main.c send.o\n./main\n" +
 			"readelf -n main | grep -q 'Arguments: -4@%edi 8@16(%rsp) -4@$7'\nsdtconvert check --require tcp:::send --require-notes main",
 	},
+}
+
+// optional runs the commands of a build, into the directory BUILD, where pkg-config finds sdtconvert and where it does not. The
+// program runs in both cases.
+func optional(build string) string {
+	return "mkdir pc\nprintf 'Name: sdtconvert\\nDescription: links\\nVersion: 1\\nLibs: -B%s\\n' $LINKERS >pc/sdtconvert.pc\n" +
+		strings.ReplaceAll(build, "BUILD", "without") + "\nwithout/shop tea\nsdtconvert check without/shop >checked && exit 1\ngrep -q not-converted checked\n" +
+		"export PKG_CONFIG_PATH=$PWD/pc\n" + strings.ReplaceAll(build, "BUILD", "with") + "\nwith/shop tea\nsdtconvert check --require shop:::placed with/shop"
 }
 
 // promptOrComment is what precedes commands of a session, and lines behind them that explain.

@@ -91,10 +91,29 @@ func checkPage(t *testing.T, tree string, variables []string) {
 	if printed := session[strings.LastIndex(session, commands[2][1])+len(commands[2][1]):]; strings.TrimSpace(out) != strings.TrimSpace(printed) {
 		t.Errorf("the last command prints %q", out)
 	}
+	checkDistributed(t, in)
+	if got := in.Must(t, build(t), "list", "-v", "stripped/parcel.ko"); !strings.Contains(pageBlock(t, "$ sdtconvert list -v parcel.ko"), got) {
+		t.Errorf("the page does not show\n%s", got)
+	}
 	in.Must(t, "sh", "-ec", "rm parcel.ko parcel.mod.o; "+here.Replace(pageBlock(t, "make -C ")))
 	if out := in.Output(t, "readelf", "-sW", "parcel.ko"); !strings.Contains(out, "__start_sdt_instances_set") {
 		t.Errorf("no symbols around the records:\n%s", out)
 	}
+}
+
+// checkDistributed lists the module of the page as distributions have it, compressed or stripped.
+func checkDistributed(t *testing.T, in tools.Command) {
+	t.Helper()
+	tools.Need(t, "strip", "xz", "zstd", "gzip")
+	list := in.Must(t, build(t), "list", "parcel.ko")
+	in.Must(t, "sh", "-ec", "xz -k parcel.ko; zstd -q parcel.ko; gzip -k parcel.ko; mkdir stripped; strip --strip-debug -o stripped/parcel.ko parcel.ko")
+	for _, name := range []string{"parcel.ko.xz", "parcel.ko.zst", "parcel.ko.gz"} {
+		expect.Equal(t, list, in.Must(t, build(t), "list", name), "%s", name)
+		tools.Refuses(t, "is compressed; decompress it first", build(t), filepath.Join(in.Directory, name))
+	}
+	expect.Equal(t, 1, strings.Count(list, " parcel_post posted\n"), "functions in %s", list)
+	in.Must(t, "sh", "-ec", "strip --strip-unneeded -o bare.ko parcel.ko")
+	tools.Refuses(t, "--functions", build(t), "list", filepath.Join(in.Directory, "bare.ko"))
 }
 
 // documented returns the makefile of docs/kernel.md, for the modules of testdata.

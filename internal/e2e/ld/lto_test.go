@@ -409,6 +409,41 @@ func TestExtractedForBitcode(t *testing.T) {
 	}
 }
 
+// TestProbesInArchivesOfBitcode links a library of bitcode with probes, in each form of a tracepoint, by lld: the program computes
+// what its twin does, and has the probes of the members that are extracted.
+func TestProbesInArchivesOfBitcode(t *testing.T) {
+	sources := map[string]string{
+		"main":   "#include <stdio.h>\nint one(int), two(int);\nint main(int c, char **v) { (void)v; printf(\"%d\\n\", one(c) + two(c)); return 0; }\n",
+		"one":    "#include <sdt.h>\nint one(int n) { DTRACE_PROBE1(lib___one, int, n); return n + 1; }\n",
+		"two":    "#include <sdt.h>\nint two(int n) { if (DTRACE_PROBE_ENABLED(lib___two)) DTRACE_PROBE1(lib___two, int, n); return n * 2; }\n",
+		"unused": "#include <sdt.h>\nint unused(int n) { DTRACE_PROBE1(lib___unused, int, n); return n; }\n",
+	}
+	for _, c := range []struct{ clang, lld string }{{toolchains.OldClang.Name, "old-lld"}, {toolchains.Clang.Name, "lld"}} {
+		l := toolchains.AMD64.Linker(c.lld)
+		tools.Need(t, c.clang, "ar", l.Path)
+		enter(t, l.Path)
+		for _, form := range []string{"-flto", "-flto=thin", "-flto=thin -DSDT_CALLS -DSDT_NO_SEMAPHORES"} {
+			flags := append([]string{"-O2", "-I" + tools.Root("include")}, strings.Fields(form)...)
+			for name, text := range sources {
+				disk.Write(t, name+".c", []byte(text))
+				tools.Must(t, c.clang, append(flags, "-c", name+".c")...)
+			}
+			os.Remove("lib.a")
+			tools.Must(t, "ar", "rcS", "lib.a", "one.o", "two.o", "unused.o")
+			linker := "--ld-path=" + wrappers + "/ld.lld"
+			tools.Must(t, c.clang, append(flags, linker, "-o", "linked", "main.o", "lib.a")...)
+			expect.Equal(t, "4\n", tools.Must(t, "./linked"), "%s %s", c.clang, form)
+			tools.Must(t, converter, "check", "--require", "lib:::one", "--require", "lib:::two", "--require-notes", "linked")
+			expect.Equal(t, false, strings.Contains(tools.Must(t, converter, "list", "linked"), "unused"), "%s %s: an unused member", c.clang, form)
+			os.Remove("linked")
+			tools.Refuses(t, "linked twice with --whole-archive", c.clang, append(flags, linker, "-o", "linked", "main.o", "-Wl,--whole-archive", "lib.a", "-Wl,--no-whole-archive")...)
+			tools.Must(t, c.clang, "-O2", "-c", "main.c")
+			tools.Refuses(t, "or an object with -flto", c.clang, append(flags, linker, "-o", "linked", "main.o", "lib.a")...)
+			disk.Absent(t, "linked")
+		}
+	}
+}
+
 // A link in which generated code would be in the output twice, or whose archives would be extracted otherwise than for the
 // bitcode, ends with an error and without an output. Bitcode that nothing refers to is left out.
 func TestBitcodeThatWouldBeLinkedOtherwise(t *testing.T) {

@@ -61,6 +61,10 @@ func installed(prefix string) (all []string) {
 		"-rw-r--r-- include/sdt_forms.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
 		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
+		"-rw-r--r-- include/sdtconvert/rust/Cargo.toml",
+		"-rw-r--r-- include/sdtconvert/rust/lib.rs",
+		"-rw-r--r-- include/sdtconvert/rust/sdt.rs",
+		"-rw-r--r-- include/sdtconvert/sdt.d",
 		"-rw-r--r-- include/sdtconvert/usdt.h",
 		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
 		"Lrwxrwxrwx libexec/sdtconvert/ld",
@@ -111,7 +115,7 @@ func TestInstall(t *testing.T) {
 				variables = append(variables, name+"="+strings.Replace(value, "%s", directory, 1))
 			}
 			out := run(t, directory, "install", variables)
-			want := append(installed(c.want), "-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1")
+			want := append(installed(c.want), "-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/pkgconfig/sdtconvert.pc")
 			want = append(append(want, declarations(t, c.want)...), "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
 			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
@@ -173,7 +177,7 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 	}
 	expect.OK(t, os.Remove(other))
 	expect.Equal(t, "", run(t, directory, "install", variables, "--uninstall"), "removed twice")
-	disk.Absent(t, filepath.Join(target, "libexec/sdtconvert"))
+	disk.Absent(t, target)
 }
 
 // TestInstallHelp asks for help, and gives arguments that there are not.

@@ -116,7 +116,8 @@ func macros() string {
 	}
 	b.WriteString("#else\n")
 	for n := range provider.MaxArgs + 1 {
-		fmt.Fprintf(&b, "#define %s \\\n\tdo { } while (0)\n", probeMacro(n))
+		unevaluated := each(n, "", func(i int) string { return fmt.Sprintf("(void)(x%d); ", i) })
+		fmt.Fprintf(&b, "#define %s \\\n\tdo { if (0) { %s} } while (0)\n", probeMacro(n), unevaluated)
 	}
 	b.WriteString(none)
 	return b.String()
@@ -162,17 +163,17 @@ func (w *headerWriter) notes(name string, probe *provider.Probe) {
 
 func (w *headerWriter) stubs(name string, probe *provider.Probe) {
 	id, n := name+"___"+probe.Name, len(probe.Args)
-	words := "void"
+	types, words := "void", "_sdtp_none"
 	if n > 0 {
-		words = each(n, ", ", func(int) string { return "_sdtp_word_type" })
+		types = each(n, ", ", func(int) string { return "_sdtp_word_type" })
+		words = "(" + each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_word_of(arg%d)", i) }) + ")"
 	}
 	fire, test := "__dtrace_probe_"+id, "__dtrace_isenabled_"+id
 	if w.form == CallsHeader {
 		fire, test = "__dtrace_"+id, "__dtraceenabled_"+id
 	}
-	fmt.Fprintf(&w.out, "_sdtp_stub(void, %s, (%s))\n", fire, words)
+	fmt.Fprintf(&w.out, "_sdtp_stub(void, %s, (%s))\n", fire, types)
 	fmt.Fprintf(&w.out, "_sdtp_stub(int, %s, (void))\n", test)
-	w.defineMacro(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("__builtin_expect(%s(), 0)", test))
-	w.defineMacro(provider.Macro(name, probe.Name), n, fmt.Sprintf("%s(%s)", fire,
-		each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_word_of(arg%d)", i) })))
+	w.defineMacro(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("_sdtp_test(%s)", test))
+	w.defineMacro(provider.Macro(name, probe.Name), n, fmt.Sprintf("_sdtp_fire(%s, %s)", fire, words))
 }

@@ -74,6 +74,8 @@ extern "C++" {
 #endif
 #endif
 #endif
+#endif
+#if defined(__ELF__) && defined(__GNUC__) && !defined(SDT_DISABLE)
 /*
  * An argument is told as its size, 1, 2, 4 or 8, with 0x8000 if it is signed, and a place. gdb reads no other sizes, and
  * none of the arguments if there is one. So what is no integer, enumeration or pointer is told as an unsigned number of
@@ -234,7 +236,7 @@ template <class T> passed<T> pass(T); /* no function of its own: in the name of 
 #define _sdtp_nop "\tnop\n"
 #endif
 #if (!defined(__clang__) && __GNUC__ >= 9) || (defined(__clang__) && __clang_major__ >= 11)
-#define _sdtp_asm __asm__ __volatile__ __inline__
+#define _sdtp_asm __asm__ __volatile__ __inline
 #else
 #define _sdtp_asm __asm__ __volatile__
 #endif

@@ -1,0 +1,4 @@
+provider systems {
+	probe none();
+	probe two(int, const char *);
+};

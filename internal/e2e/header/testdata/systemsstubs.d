@@ -1,0 +1,4 @@
+provider systemsstubs {
+	probe none();
+	probe two(int, const char *);
+};

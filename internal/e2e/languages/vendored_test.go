@@ -1,0 +1,93 @@
+package languages
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestVendored builds programs with the macros of include/rust and include/sdt.d, with nothing of sdtconvert but these files: tracers
+// find the notes, and guards see the semaphores. Linked through sdtconvert, functions are recorded.
+func TestVendored(t *testing.T) {
+	for name, command := range map[string]string{
+		"rust":           "rustc --edition 2021 -o OUT testdata/shop.rs",
+		"rust optimised": "rustc --edition 2021 -O -o OUT testdata/shop.rs",
+		"gdc":            "gdc -O2 -o OUT testdata/shop.d ../../../include/sdt.d",
+		"ldc":            "ldc2 -O2 -of=OUT testdata/shop.d ../../../include/sdt.d",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "shop")
+			words := strings.Fields(strings.Replace(command, "OUT", out, 1))
+			tools.Need(t, words[0], "readelf")
+			tools.Must(t, words[0], words[1:]...)
+			checkVendored(t, out)
+			link := map[string][]string{"rustc": {"-C", "link-arg=-B" + wrappers}, "gdc": {"-B" + wrappers}, "ldc2": {"-Xcc=-B" + wrappers}}[words[0]]
+			tools.Must(t, words[0], append(words[1:], link...)...)
+			checkVendored(t, out)
+		})
+	}
+}
+
+// checkVendored runs a program, untraced and traced, and compares its notes.
+func checkVendored(t *testing.T, program string) {
+	t.Helper()
+	expect.Equal(t, true, isSum(tools.Must(t, program)))
+	notes := tools.Must(t, "readelf", "-nW", program)
+	for _, probe := range []string{"Provider: shop\n    Name: placed\n", "Provider: shop\n    Name: sent\n"} {
+		expect.Contains(t, notes, probe)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	counts := tools.Must(t, converter, "trace", "-c", "--", program)
+	for _, probe := range []string{":placed", ":sent"} {
+		count := 0
+		for line := range strings.Lines(counts) {
+			if fields := strings.Fields(line); len(fields) == 2 && strings.HasSuffix(fields[1], probe) {
+				count += expect.Value(strconv.Atoi(fields[0]))(t)
+			}
+		}
+		expect.Equal(t, 3, count, "hits of %s in\n%s", probe, counts)
+	}
+}
+
+// TestCrate uses the crate from a program that knows nothing of it.
+func TestCrate(t *testing.T) {
+	tools.Need(t, "rustc", "readelf")
+	directory := t.TempDir()
+	in := func(name string) string { return filepath.Join(directory, name) }
+	disk.Write(t, in("store.rs"), "#![no_std]\npub fn put(n: u8) -> bool { sdt::sdt_probe!(store, put, u8 = n, bool = true); sdt::sdt_enabled!(store, put) }\n")
+	disk.Write(t, in("main.rs"), "fn main() { println!(\"{}\", store::put(7)); }\n")
+	rustc := []string{"--edition", "2021", "--out-dir", directory, "-L", directory}
+	tools.Must(t, "rustc", append(rustc, "--crate-type", "lib", "--crate-name", "sdt", tools.Root("include", "rust", "lib.rs"))...)
+	tools.Must(t, "rustc", append(rustc, "--extern", "sdt", "--crate-type", "lib", in("store.rs"))...)
+	tools.Must(t, "rustc", append(rustc, "--extern", "store", in("main.rs"))...)
+	expect.Equal(t, "false\n", tools.Must(t, in("main")))
+	expect.Contains(t, tools.Must(t, "readelf", "-nW", in("main")), "Arguments: 1@")
+}
+
+// TestWithoutForm compiles the macros for a machine without a form of the note.
+func TestWithoutForm(t *testing.T) {
+	tools.Need(t, "rustc", "readelf")
+	directory := t.TempDir()
+	source := string(disk.Read(t, tools.Root("include", "rust", "sdt.rs")))
+	disk.Write(t, filepath.Join(directory, "sdt.rs"), strings.NewReplacer(`"x86_64"`, `"x"`, `"aarch64"`, `"y"`, `"riscv64"`, `"z"`).Replace(source))
+	main := "mod sdt;\nfn never() -> i32 { std::process::exit(1) }\nfn main() { sdt_probe!(a, b, i32 = never(), ptr = \"\"); assert!(!sdt_enabled!(a, b)); }\n"
+	disk.Write(t, filepath.Join(directory, "main.rs"), main)
+	out := filepath.Join(directory, "main")
+	tools.Must(t, "rustc", "--edition", "2021", "-D", "warnings", "-o", out, filepath.Join(directory, "main.rs"))
+	tools.Must(t, out)
+	if notes := tools.Must(t, "readelf", "-nW", out); strings.Contains(notes, "stapsdt") {
+		t.Errorf("notes are left: %s", notes)
+	}
+	expect.OK(t, os.WriteFile(filepath.Join(directory, "wrong.rs"), []byte(strings.Replace(main, "= never()", "= \"\"", 1)), 0o644))
+	tools.Refuses(t, "mismatched types", "rustc", "--edition", "2021", "-o", out, filepath.Join(directory, "wrong.rs"))
+}
