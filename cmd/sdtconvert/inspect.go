@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"strings"
@@ -97,7 +96,7 @@ func (i *inspector) fail(object *manifest.Object, err error) {
 }
 
 func (i *inspector) object(src *input.Source, object *manifest.Object) error {
-	if _, typ, ok := src.Ident(); ok && src.Member == nil && (typ == elf.ET_EXEC || typ == elf.ET_DYN) {
+	if src.IsLinked() {
 		return fmt.Errorf("%s: is a linked program or library, and inspect reads objects: `sdtconvert list -v` shows its probes, `sdtconvert check` what is wrong with them", src.Name)
 	}
 	o, err := src.Relocatable(i.patch.Names)

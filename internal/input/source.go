@@ -127,6 +127,12 @@ func (s *Source) IsArchive() (bool, error) {
 	return typ == ArchiveFile || typ == ThinArchiveFile, err
 }
 
+// IsLinked reports whether a source is a program or a shared library.
+func (s *Source) IsLinked() bool {
+	_, typ, ok := s.Ident()
+	return ok && s.Member == nil && (typ == elf.ET_EXEC || typ == elf.ET_DYN)
+}
+
 // Mentions reports whether any of the texts occurs anywhere in a source.
 func (s *Source) Mentions(texts [][]byte) (bool, error) {
 	return elfreloc.StreamContains(s, 0, s.Size, texts)

@@ -227,6 +227,7 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt_forms.h",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
+		"-rw-r--r-- share/pkgconfig/sdtconvert.pc",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	)
 	want = append(want, declarations(t, "")...)
