@@ -6,6 +6,10 @@
 #include <sdt_forms.h>
 #include <usdt.h>
 
+#if SDT_HEADER_VERSION < 1
+#error "sdt.h does not tell its version"
+#endif
+
 #if defined(__FreeBSD__) || defined(__sun) || defined(ALONE) /* no tracer reads notes there */
 #define SYSTEMS_NONE() (void)0
 #define SYSTEMS_TWO(number, text) (void)(0 && (number))
