@@ -33,11 +33,7 @@ func movedProgram(r *rand.Rand) string {
 	b.WriteString("\t.text\n\t.globl run\nrun:\n\tpush %rbx\n\tpush %rbp\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\tsub $0x208,%rsp\n\tlea -0x80(%rsp),%rdi\n\tmov $0x51,%ecx\n\tmov $0x77,%eax\n\trep stosq\n")
 	for i := range 300 {
 		for _, register := range strings.Fields("rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 r13 r14 r15") {
-			value := r.Uint64() >> r.IntN(60)
-			if value>>40 >= 0x50 && value>>40 < 0x60 { // digest could take it for an address
-				value >>= 8
-			}
-			fmt.Fprintf(&b, "\tmovabsq $%#x,%%%s\n", value, register)
+			fmt.Fprintf(&b, "\tmovabsq $%#x,%%%s\n", r.Uint64()>>r.IntN(60), register)
 		}
 		b.WriteString("\tpxor %xmm1,%xmm1\n")
 		template := behind[r.IntN(len(behind))]
@@ -99,7 +95,7 @@ char room[ROOM]; /* to which jumps would lead */
 void digest(unsigned long *saved) {
 	for (int i = 0; i < 15; i++) {
 		unsigned long v = i == 14 ? saved[i] & 0x8c1 : saved[i];
-		if (v - (unsigned long)data + (1UL << 31) < 1UL << 32 || v > 0x7f0000000000UL && v < 0x800000000000UL) v = 1;
+		if (v - (unsigned long)data + (1UL << 20) < 1UL << 21 || v > 0x7f0000000000UL && v < 0x800000000000UL) v = 1;
 		sum = sum * 6364136223846793005UL + v;
 	}
 	for (int i = 0; i < 16; i++) sum = sum * 31 + data[i];
