@@ -172,9 +172,11 @@ func (s *Set) Findings() []Finding {
 	for _, l := range s.links {
 		l.finish()
 	}
-	known := s.knownNames()
-	s.require(known)
-	s.findUnlisted(known)
+	if len(s.opts.Require)+len(s.opts.Only) > 0 {
+		known := s.knownNames()
+		s.require(known)
+		s.findUnlisted(known)
+	}
 	s.findings = slices.DeleteFunc(s.findings, func(f Finding) bool { return !s.applies(f.Rule) })
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {

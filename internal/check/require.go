@@ -23,7 +23,7 @@ type Requirement struct {
 // which list prints, and the one that the probe's definition has, in whatever file it is. Where notes are lost, it
 // is unknown which sites there were.
 func (s *Set) require(known *knownNames) {
-	if len(s.opts.Require) == 0 || s.lostNotes {
+	if s.lostNotes {
 		return
 	}
 	for i := range s.opts.Require {
