@@ -43,19 +43,6 @@ extern "C++" {
 #include <sys/sdt.h>
 #endif
 #ifdef SDTCONVERT_SDT_H
-#undef DTRACE_PROBE
-#undef DTRACE_PROBE1
-#undef DTRACE_PROBE2
-#undef DTRACE_PROBE3
-#undef DTRACE_PROBE4
-#undef DTRACE_PROBE5
-#undef DTRACE_PROBE6
-#undef DTRACE_PROBE7
-#undef DTRACE_PROBE8
-#undef DTRACE_PROBE9
-#undef DTRACE_PROBE10
-#undef DTRACE_PROBE11
-#undef DTRACE_PROBE12
 #pragma pop_macro("DTRACE_PROBE")
 #pragma pop_macro("DTRACE_PROBE1")
 #pragma pop_macro("DTRACE_PROBE2")
