@@ -25,18 +25,17 @@ import (
 // tracer is the loop over what happens to processes. It runs in one thread of the system, as ptrace asks for.
 type tracer struct {
 	Options
-	session     *arm.Session
-	processes   map[int]*tracee
-	owners      map[int]*tracee       // by thread
-	early       map[int]ptrace.Change // first stops of threads which no event has announced yet
-	aged        map[int]bool          // those of early that were there at the last tick
-	traps       uint64                // hits of breakpoints
-	trapsBefore uint64                // at the last tick
-	follower    follower
-	child       int  // the program that was started, 0 for none
-	ended       bool // it has ended
-	result      Statistics
-	finished    chan struct{} // closed once no more events are wanted
+	session   *arm.Session
+	processes map[int]*tracee
+	owners    map[int]*tracee       // by thread
+	early     map[int]ptrace.Change // first stops of threads which no event has announced yet
+	aged      map[int]bool          // those of early that were there at the last tick
+	traps     uint64                // hits of breakpoints
+	follower  follower
+	child     int  // the program that was started, 0 for none
+	ended     bool // it has ended
+	result    Statistics
+	finished  chan struct{} // closed once no more events are wanted
 }
 
 // tracee is a process that is traced.
@@ -201,10 +200,7 @@ func (t *tracer) loop(changes <-chan os.Signal) {
 		case <-changes:
 		case <-look.C:
 			begun := time.Now()
-			if t.traps == t.trapsBefore {
-				t.follower.end()
-			}
-			t.trapsBefore = t.traps
+			t.follower.tick()
 			t.releaseEarly()
 			for _, p := range slices.Collect(maps.Values(t.processes)) {
 				t.lookAgain(p)

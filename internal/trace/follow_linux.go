@@ -14,11 +14,13 @@ const followEvery = 128
 type follower struct {
 	thread int
 	hits   int
+	isHot  bool         // a thread has met a breakpoint since the last tick
 	own    *unix.CPUSet // where the tracer runs otherwise, nil while it does
 }
 
 // hit follows the thread that has met a breakpoint. It is called in the tracer's thread of the system.
 func (f *follower) hit(thread int) {
+	f.isHot = true
 	if thread != f.thread {
 		f.end()
 		f.thread, f.hits = thread, 0
@@ -41,6 +43,14 @@ func (f *follower) hit(thread int) {
 	if set.Set(n); !f.own.IsSet(n) || unix.SchedSetaffinity(0, &set) != nil {
 		f.end()
 	}
+}
+
+// tick ends it when no thread has met a breakpoint since the last one.
+func (f *follower) tick() {
+	if !f.isHot {
+		f.end()
+	}
+	f.isHot = false
 }
 
 // end lets the tracer run anywhere again.

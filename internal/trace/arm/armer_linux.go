@@ -283,8 +283,11 @@ func (a *Armer) counterIn(addresses *[]uint64, layout events.CounterLayout, site
 // countForSink has a trampoline count what the sink wants. ok is false if the sink needs events.
 func (a *Armer) countForSink(t *arch.Trampoline, s *probe.Site) (ok bool, err error) {
 	sink, ok := a.session.Counting()
+	if !ok {
+		return false, nil
+	}
 	conditions, isWhole := a.session.Filter.Conditions(s)
-	if !ok || !isWhole {
+	if !isWhole {
 		return false, nil
 	}
 	bins, ok := sink.Bins(s, len(conditions) > 0)
@@ -292,8 +295,9 @@ func (a *Armer) countForSink(t *arch.Trampoline, s *probe.Site) (ok bool, err er
 		return false, nil
 	}
 	if bins == nil {
-		t.Ring.Count = events.NewCounterLayout(1, runtime.NumCPU()).Rings
-		t.Counters, err = a.counterIn(&a.hits, events.NewCounterLayout(1, runtime.NumCPU()), s.Number)
+		layout := events.NewCounterLayout(1, runtime.NumCPU())
+		t.Ring.Count = layout.Rings
+		t.Counters, err = a.counterIn(&a.hits, layout, s.Number)
 		return true, err
 	}
 	layout := events.NewCounterLayout(bins.Count(), runtime.NumCPU())

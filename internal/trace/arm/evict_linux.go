@@ -191,11 +191,7 @@ func (a *Armer) targets(e *eviction, i int, end uint64, given []int, isNew bool)
 		}
 		count := 0
 		for page := range nearPages(end, given) {
-			first, ok := firstTarget(page, end, given)
-			if !ok {
-				continue
-			}
-			if isHop, canBe := a.injector.CanHop(first); isHop || !canBe {
+			if first, ok := firstTarget(page, end, given); !ok || !a.injector.CanMapHops(first) {
 				continue
 			}
 			if count++; !eachTarget(page, end, given, yield) || count == newPages {

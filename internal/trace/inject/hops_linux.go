@@ -49,14 +49,14 @@ func (in *Injector) HopPagesLike(address uint64) []uint64 {
 	return in.hops.low[lowOf(address&^(uint64(os.Getpagesize())-1))]
 }
 
-// CanHop reports whether an address is on a page of hops or on a page that can become one.
-func (in *Injector) CanHop(at uint64) (isHop, canBe bool) {
+// CanMapHops reports whether the page of an address has no hops, and can become one that has.
+func (in *Injector) CanMapHops(at uint64) bool {
 	space, err := in.space()
 	if err != nil {
-		return false, false
+		return false
 	}
 	page := at &^ (space.page - 1)
-	return in.hops.all[page], in.hops.all[page] || space.isFree(page, page+space.page, hopHeapRoom)
+	return !in.hops.all[page] && space.isFree(page, page+space.page, hopHeapRoom)
 }
 
 // hopCode returns the code of a hop, and the first and the last of its pages.
