@@ -13,25 +13,37 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// TestVendored builds programs with the macros of include/rust and include/sdt.d, with nothing of sdtconvert but these files: tracers
-// find the notes, and guards see the semaphores. Linked through sdtconvert, functions are recorded.
+// TestVendored builds programs with the macros of include/rust, include/sdt.d and include/sdt.zig, with nothing of sdtconvert but these
+// files: tracers find the notes, and guards see the semaphores. A link through sdtconvert changes nothing of that.
 func TestVendored(t *testing.T) {
-	for name, command := range map[string]string{
-		"rust":           "rustc --edition 2021 -o OUT testdata/shop.rs",
-		"rust optimised": "rustc --edition 2021 -O -o OUT testdata/shop.rs",
-		"gdc":            "gdc -O2 -o OUT testdata/shop.d ../../../include/sdt.d",
-		"ldc":            "ldc2 -O2 -of=OUT testdata/shop.d ../../../include/sdt.d",
+	const (
+		rust    = "rustc --edition 2021 -o OUT testdata/shop.rs"
+		gdc     = "gdc -O2 -o OUT testdata/shop.d ../../../include/sdt.d"
+		ldc     = "ldc2 -O2 -of=OUT testdata/shop.d ../../../include/sdt.d"
+		sources = " -lc -fllvm --dep sdt -Mroot=testdata/shop.zig -Msdt=../../../include/sdt.zig"
+	)
+	for name, c := range map[string]struct{ build, linked string }{
+		"rust":           {rust, rust + " -C link-arg=-BLINKERS"},
+		"rust optimised": {rust + " -O", rust + " -O -C link-arg=-BLINKERS"},
+		"gdc":            {gdc, gdc + " -BLINKERS"},
+		"ldc":            {ldc, ldc + " -Xcc=-BLINKERS"},
+		"zig":            {"zig build-exe -femit-bin=OUT" + sources, "zig build-obj -fcompiler-rt -femit-bin=OUT.o" + sources + "; cc -BLINKERS -o OUT OUT.o"},
+		"zig optimised":  {"zig build-exe -O ReleaseFast -femit-bin=OUT" + sources, "zig build-obj -O ReleaseFast -fcompiler-rt -femit-bin=OUT.o" + sources + "; cc -BLINKERS -o OUT OUT.o"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			compiler, _, _ := strings.Cut(c.build, " ")
+			if compiler == "zig" && tools.Lacks("zig", "cc") { // Debian has none
+				t.Skip("needs zig")
+			}
+			tools.Need(t, compiler, "readelf", "sh")
 			out := filepath.Join(t.TempDir(), "shop")
-			words := strings.Fields(strings.Replace(command, "OUT", out, 1))
-			tools.Need(t, words[0], "readelf")
-			tools.Must(t, words[0], words[1:]...)
-			checkVendored(t, out)
-			link := map[string][]string{"rustc": {"-C", "link-arg=-B" + wrappers}, "gdc": {"-B" + wrappers}, "ldc2": {"-Xcc=-B" + wrappers}}[words[0]]
-			tools.Must(t, words[0], append(words[1:], link...)...)
-			checkVendored(t, out)
+			shell := tools.Command{Env: []string{"ZIG_LOCAL_CACHE_DIR=" + t.TempDir(), "ZIG_GLOBAL_CACHE_DIR=" + t.TempDir()}}
+			for _, script := range []string{c.build, c.linked} {
+				shell.Must(t, "sh", "-ec", strings.NewReplacer("OUT", "'"+out+"'", "LINKERS", "'"+wrappers+"'").Replace(script))
+				checkVendored(t, out)
+				expect.Contains(t, tools.Must(t, converter, "list", out), "serve", "the function")
+			}
 		})
 	}
 }
