@@ -77,7 +77,7 @@ func checkPage(t *testing.T, tree string, variables []string) {
 	disk.Write(t, filepath.Join(directory, "parcel.c"), pageBlock(t, "/* parcel.c */"))
 	disk.Write(t, filepath.Join(directory, "Kbuild"), pageBlock(t, "# Kbuild"))
 	disk.Write(t, filepath.Join(directory, "sdt.lds"), string(disk.Read(t, "../../../examples/linux-module/sdt.lds")))
-	here := strings.NewReplacer("/usr/include/sdt.h", tools.Root("include", "sdt.h"), "/lib/modules/$(uname -r)/build", tree, "M=$PWD", "M=$PWD "+strings.Join(variables, " "))
+	here := strings.NewReplacer("/usr/include/sdt.h", "'"+tools.Root("include", "sdt.h")+"'", "/lib/modules/$(uname -r)/build", tree, "M=$PWD", "M=$PWD "+strings.Join(variables, " "))
 	session := here.Replace(pageBlock(t, "$ cp "))
 	commands := regexp.MustCompile(`(?m)^\$ (.*)$`).FindAllStringSubmatch(session, -1)
 	if len(commands) != 3 {
