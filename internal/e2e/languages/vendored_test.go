@@ -3,6 +3,7 @@ package languages
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -68,6 +69,36 @@ func checkVendored(t *testing.T, program string) {
 			}
 		}
 		expect.Equal(t, 3, count, "hits of %s in\n%s", probe, counts)
+	}
+}
+
+// TestWeakStubs links programs that call stubs with the weak stubs of the page, without sdtconvert and through it.
+func TestWeakStubs(t *testing.T) {
+	block := regexp.MustCompile("(?s)```c\n(#define STUB .*?)```").FindStringSubmatch(page(t))
+	if block == nil {
+		t.Fatal("docs/languages.md has no weak stubs")
+	}
+	for name, c := range map[string]struct{ build, through string }{
+		"Fortran":     {"gfortran -O2 -o OUT shop.f90 stubs.c", " -BLINKERS"},
+		"Fortran LTO": {"gfortran -O2 -flto -o OUT shop.f90 stubs.c", " -BLINKERS"},
+		"Ada":         {"gcc -O2 -c stubs.c; gnatmake -f -O2 -o OUT shop.adb -largs stubs.o", " -BLINKERS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, "gfortran", "gnatmake", "gcc", "sh")
+			language, _, _ := strings.Cut(name, " ")
+			in := tools.Command{Directory: t.TempDir()}
+			disk.Write(t, filepath.Join(in.Directory, "stubs.c"), block[1])
+			for file, text := range newSection(t, language).files {
+				disk.Write(t, filepath.Join(in.Directory, file), text)
+			}
+			out := filepath.Join(in.Directory, "plain")
+			in.Must(t, "sh", "-ec", strings.Replace(c.build, "OUT", "plain", 1))
+			expect.Equal(t, true, isSum(tools.Must(t, out)))
+			tools.Refuses(t, "holds no records", converter, "list", out)
+			in.Must(t, "sh", "-ec", strings.Replace(c.build, "OUT", "shop", 1)+strings.Replace(c.through, "LINKERS", "'"+wrappers+"'", 1))
+			checkVendored(t, filepath.Join(in.Directory, "shop"))
+		})
 	}
 }
 
