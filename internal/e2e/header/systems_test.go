@@ -18,7 +18,7 @@ import (
 // provider files know all machines.
 var withoutProbes = []string{
 	"x86_64-apple-macos11 -stdlib=libc++", "arm64-apple-macos11 -stdlib=libc++", "arm64-apple-ios -stdlib=libc++",
-	"x86_64-w64-windows-gnu", "i686-w64-windows-gnu", "x86_64-pc-windows-cygnus", "wasm32-unknown-unknown", "wasm32-wasi",
+	"x86_64-w64-windows-gnu", "i686-w64-windows-gnu", "x86_64-pc-windows-cygnus", "wasm32-unknown-unknown", "wasm32-wasip1",
 	"x86_64-pc-windows-msvc -ffreestanding", "aarch64-pc-windows-msvc -ffreestanding", "mips64-linux-gnu -DALONE", "riscv32-linux-gnu -DALONE",
 }
 
