@@ -10,15 +10,21 @@ import (
 	"sdtconvert/internal/testkit/disk"
 )
 
-// Pictures are of the tables that are there: scripts/plot puts the digest of a page's tables into each. A page shows them.
+// Pictures are of the tables that are there: scripts/plot puts the digest of what a page's scripts have measured into each. A page shows them.
 func TestPlotsAreCurrent(t *testing.T) {
 	for _, c := range []struct{ pictures, page string }{
 		{"cost-*.svg", "cost.md"}, {"tracing-*.svg", "results.md"},
 	} {
 		page := disk.Read(t, "../../docs/"+c.page)
 		var tables []byte
+		measured := false
 		for line := range bytes.Lines(page) {
-			if line[0] == '|' {
+			switch {
+			case bytes.HasPrefix(line, []byte("<!-- made by scripts/bench-")):
+				measured = true
+			case bytes.HasPrefix(line, []byte("<!-- end")):
+				measured = false
+			case measured && line[0] == '|':
 				tables = append(tables, line...)
 			}
 		}
