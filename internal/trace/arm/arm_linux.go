@@ -82,7 +82,11 @@ func (a *Armer) armSites(found []*probe.Site) error {
 	var trapped []string
 	for _, s := range found {
 		if s.Refused == "" {
-			if err := a.armSite(s); err != nil {
+			err := a.armSite(s)
+			if isGone(err) {
+				return err
+			}
+			if err != nil {
 				s.Refused = err.Error()
 			}
 		}
