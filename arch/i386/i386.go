@@ -64,7 +64,7 @@ var traits = arch.Traits{
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
 	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread(`e?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]`, "e")},
 	Threads:     threads,
-	Breakpoints: [][]byte{{0xcc}},                                                       // int3
+	Breakpoints: [][]byte{{0xcc}, x86.Breakpoint},                                       // int3 of others, int1 of sdtconvert trace
 	Tests:       []arch.TestCode{{False: []byte{0x31, 0xc0}, True: []byte{0xb0, 0x01}}}, // xor %eax,%eax; mov $1,%al
 	Nops:        [][]byte{{0x90}},                                                       // nop
 }
