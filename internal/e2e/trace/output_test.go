@@ -398,6 +398,37 @@ func TestOperandsOfAssembly(t *testing.T) {
 	}
 }
 
+// Thread-local variables are read where the segment of each thread has them, by jumps and by breakpoints. Those of a library are not: nothing
+// says where.
+func TestThreadLocals(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	other := write(t, "other.c", "__thread int other = 5;\nstatic __thread char pad[30];\nchar *padding(void) { return pad; }\n")
+	library := compile(t, gcc(), other, "-shared", "-fPIC")
+	for _, c := range []struct {
+		compiler []string
+		flags    []string
+	}{
+		{gcc(), []string{library}}, {gcc(), []string{library, "-no-pie", "-fno-pie"}}, {gcc(), []string{other, "-static"}},
+		{gcc(), []string{other, "-static-pie", "-fPIE"}}, {gcc(), []string{library, "-fuse-ld=gold"}},
+		{[]string{"i686-linux-gnu-gcc"}, []string{other, "-static", "-idirafter", "/usr/include/x86_64-linux-gnu"}},
+	} {
+		program := compile(t, c.compiler, "testdata/locals.c", c.flags...)
+		for _, flags := range [][]string{nil, {"--breakpoints"}} {
+			printed := filepath.Join(t.TempDir(), "printed")
+			got := trace(t, slices.Concat(flags, []string{"-s", "provider local { probe text(const char *text); };", "local:::", "--", program, printed})...)
+			expect.OK(t, got.err, "%s", got.messages)
+			for i, line := range got.lines {
+				got.lines[i] = strings.TrimPrefix(withoutFunction(line), "local:")
+			}
+			wantLines(t, lines(t, printed), got.lines)
+		}
+		tools.Must(t, "strip", program)
+		got := trace(t, "local:::own", "--", program, filepath.Join(t.TempDir(), "printed"))
+		expect.Contains(t, got.lines[0], ":own(?)")
+	}
+}
+
 // A pipe whose reader has gone ends the trace, and not the program.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
