@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -239,6 +240,55 @@ func TestFloats(t *testing.T) {
 		got := trace(t, slices.Concat(flags, []string{"-s", declared, "--filter", "arg0 < 0.25", "--", program})...)
 		expect.OK(t, got.err, "%s", got.messages)
 		expect.Equal(t, []string{"fl:floats:main:numbers(-2, 0, -16, -2, 0)", "fl:floats:main:numbers(-0.75, 0.25, -6, -0.75, 1)"}, got.lines)
+	}
+}
+
+// The headers pass floating-point numbers as bits, with which no reader loses an argument: gdb and perf show the bits, the tracer the number.
+func TestFloatsOfHeaders(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	tools.Need(t, "gdb", "perf")
+	source := write(t, "bits.c", `#include <sdt.h>
+#ifdef __cplusplus
+DTRACE_PROBE_DECLARE(bits___hit);
+#endif
+struct values { int field : 5; double d; float f; };
+__attribute__((noinline)) static void hit(struct values *v, int i)
+{
+	DTRACE_PROBE6(bits___hit, int, v->field, double, v->d * 2, float, v->f, const char *, "text", float, 0.5f, int, i);
+}
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		struct values v = { i - 1, i + 0.25, -0.75f };
+		hit(&v, i);
+	}
+	return 0;
+}
+`)
+	var want []string
+	for i := range 3 {
+		want = append(want, fmt.Sprintf(`bits:bits:hit:hit(%d, %g, -0.75, "text", 0.5, %d)`, i-1, 2*float64(i)+0.5, i))
+	}
+	cxx := append(toolchains.AMD64.CXX(toolchains.GCC), "-xc++")
+	for _, compiler := range [][]string{gcc(), append(gcc(), "-DSDT_CALLS"), append(gcc(), "-O0"), cxx, append(cxx, "-DSDT_CALLS"), toolchains.AMD64.CC(toolchains.Clang)} {
+		program := compile(t, compiler, source)
+		got := trace(t, "bits:::", "--", program)
+		expect.OK(t, got.err, "%s", got.messages)
+		for i, line := range got.lines { // C++ has the parameters of the static function
+			got.lines[i] = strings.Replace(line, "hit(values*, int)", "hit", 1)
+		}
+		expect.Equal(t, want, got.lines, "%s", compiler)
+	}
+	program := compile(t, gcc(), source)
+	shown := tools.Output(t, "gdb", "-q", "-batch", "-ex", "break -probe-stap bits:hit", "-ex", "run", "-ex", "print $_probe_argc", "-ex", "print $_probe_arg1", "-ex", "print $_probe_arg2",
+		"-ex", "print $_probe_arg5", program)
+	expect.Contains(t, shown, fmt.Sprintf("$1 = 6\n$2 = %d\n$3 = %d\n$4 = 0\n", math.Float64bits(0.5), math.Float32bits(-0.75)))
+	cache := t.TempDir()
+	tools.Must(t, "perf", "--buildid-dir", cache, "buildid-cache", "--add", program)
+	// It leaves out the constant, 0.5.
+	if out := tools.Output(t, "perf", "--buildid-dir", cache, "probe", "-D", "%sdt_bits:hit"); !regexp.MustCompile(` arg2=%\w+:u64 arg3=%\w+:u32 arg4=%\w+:u64 .*arg6=%\w+:s32`).MatchString(out) {
+		t.Errorf("got %s", out)
 	}
 }
 
