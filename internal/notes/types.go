@@ -27,7 +27,7 @@ var integerTypes = sync.OnceValue(func() map[string]ArgType {
 		"size_t": {pointer, false}, "ssize_t": {pointer, true}, "ptrdiff_t": {pointer, true},
 		"intptr_t": {pointer, true}, "uintptr_t": {pointer, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
 		"off_t": {long, true}, "time_t": {long, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
-		"float": {4, false}, // the bits, which macros pass on
+		"float":   {4, false}, // the bits, which macros pass on
 		"caddr_t": {pointer, false}, "register_t": {pointer, true}, "va_list": {pointer, false},
 	}
 })
