@@ -126,6 +126,13 @@ func NativeType(name string, m arch.Machine) ArgType {
 	return ArgType{Size: m.Traits().WordSize()}
 }
 
+// IntegerType finds the type of an integer by its name. ok is false for others, also for enumerations, whose sign is the compiler's to choose.
+func IntegerType(name string, m arch.Machine) (t ArgType, ok bool) {
+	parsed, ok := parseType(name)
+	isOther := func(word string) bool { return word == "float" || word == "enum" }
+	return parsed.on(m), ok && !strings.ContainsAny(name, "*&[(") && !slices.ContainsFunc(strings.Fields(name), isOther)
+}
+
 // ArgumentType returns the type of an argument that a macro of probes passes on, by the
 // name that the program has given it: at most a word, to which longer ones are cut.
 func ArgumentType(name string, m arch.Machine) ArgType {

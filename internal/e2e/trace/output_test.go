@@ -436,10 +436,10 @@ func TestOperandsOfAssembly(t *testing.T) {
 	t.Parallel()
 	needPtrace(t)
 	program := compile(t, gcc(), "testdata/assembly.c", "-DSDT_NO_SEMAPHORES")
-	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); };")
+	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); probe word(int, int, unsigned short); };")
 	want := []string{
 		"f:assembly:main:bare(0x29, 5)", "f:assembly:main:sum(0x29)", "f:assembly:main:index(0x29)", "f:assembly:main:plus(4)", "f:assembly:main:bits(12)",
-		"f:assembly:main:high(119, 1432778632)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
+		"f:assembly:main:high(119, 1432778632)", "f:assembly:main:word(-1, -1, 65535)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
 	}
 	for _, flags := range [][]string{nil, {"--breakpoints"}} {
 		got := trace(t, append(append([]string{"-s", declared}, flags...), "--", program)...)
