@@ -42,17 +42,22 @@ const (
 // Forms is the number of forms.
 const Forms = Nop + 1
 
-// kinds is by Kind, and has the names of its sites in listings, by form.
+// kinds is by Kind, and has the names of its sites, by form: of the instructions that a conversion meets, and of sites at any stage in
+// listings. No code tells a call from a marked NOP once they are converted.
 var kinds = [Kinds]struct {
-	sites   [Forms]string
-	article string
+	sites, listed [Forms]string
+	article       string
 }{
-	Probe:   {[...]string{"call", "tail", "cond-tail", "nop"}, "a"},
-	Enabled: {[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"}, "an"},
+	Probe: {[...]string{"call", "tail", "cond-tail", "nop"}, [...]string{"probe", "tail", "cond-tail", "probe"}, "a"},
+	Enabled: {[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"},
+		[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled"}, "an"},
 }
 
-// Describe names a site's kind and form as the listings show them.
+// Describe names a site's kind and form before its conversion.
 func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
+
+// ListedKind names a site's kind in listings, which is the same before and after its conversion.
+func ListedKind(k Kind, f Form) string { return kinds[k].listed[f] }
 
 // withArticle is Describe with an article.
 func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }

@@ -8,7 +8,7 @@ import (
 )
 
 // operandPatterns match the operands of a note: SIZE@PLACE, or PLACE, separated by spaces. A place is what the compiler has written for the assembler.
-type operandPatterns struct{ operand, size, constant, symbol, paren, bracket, comma *regexp.Regexp }
+type operandPatterns struct{ operand, size, constant, symbol, paren, bracket, comma, indexed, local *regexp.Regexp }
 
 // operandSyntax are made when they are asked for: other commands have no use for them.
 var operandSyntax = sync.OnceValue(func() *operandPatterns {
@@ -20,10 +20,14 @@ var operandSyntax = sync.OnceValue(func() *operandPatterns {
 		symbol: regexp.MustCompile(`^(\$?)(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?$`),
 		// disp(base,index,scale) of x86; disp(base) of ppc64, riscv64 and s390x.
 		paren: regexp.MustCompile(`^(?:(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)([+-]\d+)?|(-?\d+))?\(([%\w]*)(?:,\s*([%\w]+)(?:,(\d))?)?\)$`),
-		// [base, #disp] of arm and arm64.
-		bracket: regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+))?\]$`),
+		// [base, #disp] of arm and arm64, or [base, index, lsl #bits] of a register that is as wide as the base.
+		bracket: regexp.MustCompile(`^\[(\w+)(?:,\s*#?(-?\d+)|,\s*([a-vx-z]\w*)(?:,\s*lsl #?([0-4]))?)?\]$`),
 		// $base,disp of loong64.
 		comma: regexp.MustCompile(`^(\$\w+),\s*(-?\d+)$`),
+		// base,index of ppc64, where no register has the number 0.
+		indexed: regexp.MustCompile(`^(\d+),(\d+)$`),
+		// The thread's part of x86: disp, x@tpoff or x@tpoff+disp, and registers in parentheses.
+		local: regexp.MustCompile(`^(?:(?:(-?\d+)\+)?([A-Za-z_.][\w.$]*)@(\w+)([+-]\d+)?|(-?\d+))?(\(.*\))?$`),
 	}
 })
 
@@ -33,6 +37,8 @@ type OperandReader struct {
 	Word    int  // bytes
 	Numeric bool // a number is a register
 	Address func(symbol string) (uint64, bool)
+	// Local returns how far behind the thread pointer a thread-local variable is.
+	Local func(symbol string) (uint64, bool)
 }
 
 // SplitOperands returns the operands of a note. Those of Arm have spaces behind commas, and in brackets.
@@ -88,16 +94,54 @@ func (r *OperandReader) place(text string) (o Operand, ok bool) {
 	if match := operandSyntax().paren.FindStringSubmatch(text); match != nil {
 		return o, r.memory(&o, match)
 	}
-	match := operandSyntax().bracket.FindStringSubmatch(text)
-	if match == nil {
-		match = operandSyntax().comma.FindStringSubmatch(text)
+	if local, ok := strings.CutPrefix(text, "%"+r.Threads.Segment+":"); ok && r.Threads.Segment != "" {
+		return o, r.local(&o, local)
 	}
-	if match == nil {
-		return r.expression(text)
+	if match := operandSyntax().bracket.FindStringSubmatch(text); match != nil {
+		return o, r.sum(&o, match[1], match[2], match[3], parseDisplacement(match[4]))
 	}
-	o.Base, ok = r.register(match[1])
-	o.Value = parseDisplacement(match[2])
-	return o, ok
+	if match := operandSyntax().comma.FindStringSubmatch(text); match != nil {
+		return o, r.sum(&o, match[1], match[2], "", 0)
+	}
+	if match := operandSyntax().indexed.FindStringSubmatch(text); match != nil && r.Numeric {
+		if match[1] == "0" {
+			return o, r.sum(&o, match[2], "", "", 0)
+		}
+		return o, r.sum(&o, match[1], "", match[2], 0)
+	}
+	return r.expression(text)
+}
+
+// sum reads memory at a register, a number and another register, which is shifted. Each but the first may be "".
+func (r *OperandReader) sum(o *Operand, base, number, index string, shift uint64) (ok bool) {
+	o.Base, ok = r.register(base)
+	o.Value, o.Scale = parseDisplacement(number), 1<<shift
+	if index != "" && ok {
+		o.Index, ok = r.register(index)
+	}
+	return ok
+}
+
+// local reads memory of the thread.
+func (r *OperandReader) local(o *Operand, text string) (ok bool) {
+	match := operandSyntax().local.FindStringSubmatch(text)
+	if match == nil || text == "" {
+		return false
+	}
+	before, symbol, offset, behind, number, registers := match[1], match[2], match[3], match[4], match[5], match[6]
+	if registers != "" {
+		match := operandSyntax().paren.FindStringSubmatch(registers)
+		if match == nil || !r.memory(o, match) {
+			return false
+		}
+	}
+	o.Thread, o.Value = true, parseDisplacement(number)
+	if symbol == "" {
+		return true
+	}
+	value, ok := r.Local(symbol)
+	o.Value = value + parseDisplacement(before) + parseDisplacement(behind)
+	return ok && offset == r.Threads.Offset
 }
 
 // memory reads a symbol or a number, and registers in parentheses.

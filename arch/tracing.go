@@ -31,8 +31,13 @@ type ThreadState struct {
 	Pointer, PointerSet int
 	Before              uint64
 	IDs                 []int
-	Return              []byte // an instruction that returns from a function, of at most 4 bytes; nil where nothing needs it
-	Top                 uint64 // the end of a program's memory, of machines whose sites are armed with jumps
+	// Segment is the segment register that leads to a thread's memory, as operands name it, and Offset the relocation of a thread-local
+	// variable's distance from the thread pointer: %fs:x@tpoff. They are "" on machines where general registers do that.
+	Segment, Offset string
+	// Selector is the offset of that register, which says which descriptor is the thread's; 0 if Pointer is there whatever it is.
+	Selector int
+	Return   []byte // an instruction that returns from a function, of at most 4 bytes; nil where nothing needs it
+	Top      uint64 // the end of a program's memory, of machines whose sites are armed with jumps
 	// Trap is how far behind a breakpoint a thread stops.
 	Trap    uint64
 	Vectors VectorState
@@ -98,7 +103,7 @@ type OperandKind uint8
 const (
 	Constant   OperandKind = iota // Operand.Value
 	InRegister                    // Operand.Base
-	InMemory                      // at Base + Index*Scale + Value
+	InMemory                      // at Base + Index*Scale + Value, from the thread pointer on if Thread is set
 	InVector                      // the lowest bytes of vector register number Base
 )
 
@@ -111,6 +116,8 @@ type Operand struct {
 	Value  uint64
 	// Address reports that Value is an address of the program.
 	Address bool
+	// Thread reports that the address is relative to the thread pointer.
+	Thread bool
 	// Base and Index are offsets in ThreadState, -1 for none.
 	Base, Index int
 	Scale       uint64

@@ -171,7 +171,7 @@ template <class T>
 SDT_INLINE_ typename fitting<typename integer<T>::type>::type native(T value)
 {
 	static_assert(__is_enum(T) || (sizeof(divides<T>(nullptr)) == 1 && !__is_class(T) && !__is_union(T) &&
-	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, an enumeration or a pointer");
+	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, a float or double of at most a word, an enumeration or a pointer");
 	return static_cast<typename fitting<typename integer<T>::type>::type>(value);
 }
 
@@ -184,6 +184,22 @@ SDT_INLINE_ const void *native(decltype(nullptr))
 {
 	return nullptr;
 }
+
+/* The bits of a floating-point number: all tracers read a number in a general register. */
+SDT_INLINE_ unsigned native(float value)
+{
+	unsigned bits;
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+#ifdef __LP64__
+SDT_INLINE_ unsigned long native(double value)
+{
+	unsigned long bits;
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+#endif
 
 template <class T> SDT_INLINE_ sdt_word_ word(T value)
 {
@@ -241,8 +257,15 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_CHAR_ -1
 #endif
-#define SDT_WORD_(x) ((sdt_word_)__extension__ _Generic((x),						\
-    float: SDT_BAD_, double: SDT_BAD_, long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
+/* The bits of a floating-point number: all tracers read a number in a general register. */
+#define SDT_BITS_(type, x) (__extension__ (union { __typeof__(((void)0, (x))) from; type to; }){ .from = (x) }).to
+#ifdef __LP64__
+#define SDT_DOUBLE_(x) SDT_BITS_(unsigned long, x)
+#else
+#define SDT_DOUBLE_(x) SDT_BAD_
+#endif
+#define SDT_WORD_(x) ((sdt_word_)__extension__ _Generic((x), float: SDT_BITS_(unsigned, x),		\
+    double: SDT_DOUBLE_(x), long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
 /*
  * The argument is evaluated into a variable of its own type. Behind a comma, as that
  * may not be a bit-field's; gcc's types of those are not int, but promoted to it.
@@ -254,6 +277,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
     signed char: SDT_SMALL_(v), short: SDT_SMALL_(v), int: (v), long: (v), long long: SDT_LONG_(long, v),	\
     unsigned char: SDT_SMALL_(v), unsigned short: SDT_SMALL_(v), unsigned: (v), unsigned long: (v),	\
     unsigned long long: SDT_LONG_(unsigned long, v),							\
+    float: SDT_BITS_(unsigned, v), double: SDT_DOUBLE_(v),						\
     default: __builtin_choose_expr(sizeof(v) <= sizeof(int) && !SDT_IS_POINTER_(v),			\
 	(int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
 #ifdef __i386__
@@ -266,7 +290,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_LONG_(type, v) (v)
 #endif
-#define SDT_IS_POINTER_(v) (__builtin_classify_type(v) == __builtin_classify_type((void *)0))
+#define SDT_IS_POINTER_(v)										\
+    (__builtin_classify_type(__extension__ _Generic((v), float: 0, default: (v))) == __builtin_classify_type((void *)0))
 /* Whether tracers read memory through an argument. */
 #define SDT_POINTS_(n) SDT_IS_POINTER_(sdt_##n##_given_)
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */

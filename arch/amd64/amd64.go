@@ -78,7 +78,7 @@ var traits = arch.Traits{
 	},
 	Threads:     threads,
 	DOF:         traitsDOF,
-	Breakpoints: [][]byte{{0xcc}}, // int3
+	Breakpoints: [][]byte{{0xcc}, x86.Breakpoint}, // int3 of others, int1 of sdtconvert trace
 	Second: arch.SecondNop{
 		Nops: [][]byte{
 			nopNop10[:6], // Linux 7.3 leaves the distance of its call in the operand

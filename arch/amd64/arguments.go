@@ -23,7 +23,7 @@ func (a *assembly) value(o *arch.Operand) {
 		a.add(0x66, 0x48|byte(o.Base>>3)<<2, 0x0f, 0x7e, 0xc0|byte(o.Base&7)<<3) // movq register,%rax
 	default:
 		a.address(o)
-		a.dereference(o.Size)
+		a.dereference(o)
 	}
 }
 
@@ -32,7 +32,7 @@ func (a *assembly) guardedValue(o *arch.Operand) {
 	a.address(o)
 	a.add(0x48, 0x83, 0xc9, 0xff) // or $-1,%rcx
 	at := len(a.code)
-	a.dereference(o.Size)
+	a.dereference(o)
 	a.add(0x48, 0xff, 0xc1) // inc %rcx
 	a.faults[at] = len(a.code)
 }
@@ -99,7 +99,7 @@ func (a *assembly) load(to byte, offset int) {
 	}
 }
 
-// address computes the address of an operand in %rax.
+// address computes the address of an operand in %rax, from the thread pointer on if that is where it is.
 func (a *assembly) address(o *arch.Operand) {
 	if o.Base < 0 && o.Index < 0 {
 		a.add64(o.Value, 0x48, 0xb8) // movabs $Value,%rax
@@ -123,9 +123,12 @@ func (a *assembly) address(o *arch.Operand) {
 	a.add(0x48, 0x01, 0xc8)      // add %rcx,%rax
 }
 
-// dereference loads what %rax points to.
-func (a *assembly) dereference(size int) {
-	switch size {
+// dereference loads an operand whose address is in %rax.
+func (a *assembly) dereference(o *arch.Operand) {
+	if o.Thread {
+		a.add(0x64) // %fs:
+	}
+	switch o.Size {
 	case 1:
 		a.add(0x0f, 0xb6, 0x00) // movzbl (%rax),%eax
 	case 2:

@@ -36,7 +36,7 @@ const (
 var threads = arch.ThreadState{
 	Return: []byte{x86.OpRet}, Top: 1 << 47,
 	Size: 27 * word, PC: rip, SP: 19 * word, Trap: 1, Registers: sync.OnceValue(threadRegisters),
-	Pointer: 21 * word,          // fs_base
+	Pointer: 21 * word, Segment: "fs", Offset: "tpoff", // fs_base
 	IDs:     []int{0x2d0, 0x30}, // of glibc and musl
 	Vectors: arch.VectorState{Prefixes: []string{"xmm"}, Count: 16, Offset: 160, Stride: 16},
 }

@@ -340,6 +340,10 @@ func (a *assembly) value(o *arch.Operand) {
 // address computes the address of an operand in x0.
 func (a *assembly) address(o *arch.Operand) {
 	a.constant(1, o.Value)
+	if o.Index >= 0 {
+		a.load(o.Index)
+		a.add(0x8b000021, uint32(bits.TrailingZeros64(o.Scale))<<10) // add x1, x1, x0, lsl #bits
+	}
 	if o.Base >= 0 {
 		a.load(o.Base)
 	} else {

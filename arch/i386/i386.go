@@ -64,7 +64,7 @@ var traits = arch.Traits{
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
 	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread(`e?(?:[abcd]x|[sd]i|[sb]p)|[abcd][lh]`, "e")},
 	Threads:     threads,
-	Breakpoints: [][]byte{{0xcc}},                                                       // int3
+	Breakpoints: [][]byte{{0xcc}, x86.Breakpoint},                                       // int3 of others, int1 of sdtconvert trace
 	Tests:       []arch.TestCode{{False: []byte{0x31, 0xc0}, True: []byte{0xb0, 0x01}}}, // xor %eax,%eax; mov $1,%al
 	Nops:        [][]byte{{0x90}},                                                       // nop
 }
@@ -79,6 +79,7 @@ func (machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
 // threads is the layout of user_regs_struct.
 var threads = arch.ThreadState{
 	Return: []byte{x86.OpRet}, Size: 68, PC: 48, SP: 60, Trap: 1,
+	Pointer: 4, PointerSet: 0x200, Segment: "gs", Offset: "ntpoff", Selector: 40, // base_addr of the first of NT_386_TLS; xgs
 	Registers: sync.OnceValue(func() map[string]int {
 		return map[string]int{
 			"ebx": 0, "bx": 0, "bl": 0, "ecx": 4, "cx": 4, "cl": 4, "edx": 8, "dx": 8, "dl": 8, "esi": 12, "si": 12,

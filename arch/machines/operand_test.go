@@ -6,17 +6,24 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
+	"sdtconvert/arch/arm"
 	"sdtconvert/arch/arm64"
+	"sdtconvert/arch/ppc64"
 	"sdtconvert/internal/testkit/expect"
 )
 
 func TestOperands(t *testing.T) {
 	symbols := func(name string) (uint64, bool) { return 0x4000, name == "table" }
-	x86 := &arch.OperandReader{Word: 8, Threads: &amd64.Machine.Traits().Threads, Address: symbols}
+	locals := func(name string) (uint64, bool) { return ^uint64(0xff), name == "own" }
+	x86 := &arch.OperandReader{Word: 8, Threads: &amd64.Machine.Traits().Threads, Address: symbols, Local: locals}
 	rax, rbp := x86.Threads.Registers()["rax"], x86.Threads.Registers()["rbp"]
 	none := arch.Operand{Base: -1, Index: -1}
 	memory := func(size int, signed bool, base, index int, scale, value uint64) arch.Operand {
 		return arch.Operand{Kind: arch.InMemory, Size: size, Signed: signed, Base: base, Index: index, Scale: scale, Value: value}
+	}
+	local := func(o arch.Operand) arch.Operand {
+		o.Thread = true
+		return o
 	}
 	atSymbol := func(value uint64) arch.Operand {
 		return arch.Operand{Kind: arch.InMemory, Size: 4, Base: -1, Index: -1, Scale: 1, Address: true, Value: value}
@@ -55,11 +62,24 @@ func TestOperands(t *testing.T) {
 		"8@$1/$0 8@$ 8@(1 8@1) 8@~$table 8@table*2": {none, none, none, none, none, none},
 		"8@" + strings.Repeat("(", 1000) + "1":      {none},
 		"8@$table-table+1 8@table+table":            {constant(8, 1), none},
+		// What gcc writes of thread-local variables.
+		"-4@%fs:own@tpoff 4@%fs:8+own@tpoff-4": {local(memory(4, true, -1, -1, 1, minus(0x100))), local(memory(4, false, -1, -1, 1, minus(0xfc)))},
+		"-4@%fs:own@tpoff+8(,%rax,4)":          {local(memory(4, true, -1, rax, 4, minus(0xf8)))},
+		"-4@%fs:(%rax,%rbp,4) 1@%fs:8(%rax)":   {local(memory(4, true, rax, rbp, 4, 0)), local(memory(1, false, rax, -1, 1, 8))},
+		"8@%fs:40":                             {local(memory(8, false, -1, -1, 1, 40))},
+		"8@%fs:other@tpoff 8@%fs:own@gottpoff 8@%fs:own 8@%gs:own@tpoff 8@%fs: 8@%fs:() 8@%fs:own@tpoff(%rip)": {none, none, none, none, none, none, none},
+		"8@own 8@$own 8@own@tpoff 8@table@tpoff(%rax) 8@%fs:table(%rip)":                                       {none, none, none, none, none},
 	} {
 		expect.Equal(t, want, x86.Read(text), "%s", text)
 	}
 	a64 := &arch.OperandReader{Word: 8, Threads: &arm64.Machine{}.Traits().Threads, Address: symbols}
 	sp := a64.Threads.SP
+	expect.Equal(t, []arch.Operand{memory(4, true, 8, 16, 1, 0), memory(8, false, 8, 16, 8, 0), none, none, none},
+		a64.Read("-4@[x1, x2] 8@[x1, x2, lsl 3] -4@[x1, w2, sxtw 2] -4@[x1, w2] 4@[x1, #:lo12:table]"))
+	a32 := &arch.OperandReader{Word: 4, Threads: &arm.Machine{}.Traits().Threads, Address: symbols}
+	expect.Equal(t, []arch.Operand{memory(4, true, 8, 12, 1, 0), memory(4, true, 0, 16, 4, 0), none}, a32.Read("-4@[r2, r3] -4@[r0, r4, lsl #2] -4@[r0, -r4]"))
+	ppc := &arch.OperandReader{Word: 8, Numeric: true, Threads: &ppc64.Little.Traits().Threads, Address: symbols}
+	expect.Equal(t, []arch.Operand{memory(4, true, 72, 24, 1, 0), memory(8, false, 24, -1, 1, 0)}, ppc.Read("-4@9,3 8@0,3"))
 	expect.Equal(t, []arch.Operand{
 		{Kind: arch.InRegister, Size: 8, Base: 24, Index: -1, Scale: 1}, memory(4, true, sp, -1, 1, 16), memory(8, false, sp, -1, 1, 0),
 		{Kind: arch.Constant, Size: 4, Value: 5, Base: -1, Index: -1, Scale: 1},

@@ -52,6 +52,11 @@ func TestTrampolines(t *testing.T) {
 			all = append(all, arch.TracedArgument{Operand: operand(arch.InVector, 8, 0, -1, 0), At: 24}, arch.TracedArgument{Operand: operand(arch.InVector, 4, 9, -1, 0), At: 24})
 			if name == "amd64" {
 				all = append(all, arch.TracedArgument{Operand: operand(arch.InMemory, 8, threads.Registers()["rax"], threads.Registers()["r9"], 1<<40), At: 88, MayFault: true, Copy: 128, CopyAt: 248})
+				local := operand(arch.InMemory, 2, threads.Registers()["rdi"], -1, ^uint64(0xff))
+				local.Thread = true
+				all = append(all, arch.TracedArgument{Operand: local, At: 96, MayFault: true, CopyAt: 384})
+			} else {
+				all = append(all, arch.TracedArgument{Operand: operand(arch.InMemory, 8, threads.Registers()["x0"], threads.Registers()["x20"], 0), At: 88, MayFault: true, CopyAt: 248})
 			}
 			ring := arch.Ring{Address: 0x7f0000200000, Count: 4, Stride: 64 + 1024*256, Slots: 1024, Size: 256}
 			var b strings.Builder

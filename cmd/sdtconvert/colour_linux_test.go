@@ -79,7 +79,7 @@ func TestInspectHasNoColourWithoutATerminal(t *testing.T) {
 func TestColourOfEachState(t *testing.T) {
 	i := &inspector{colour: true}
 	for state, want := range map[string]string{
-		sites.Live: "\x1b[33mx\x1b[m\n", sites.Disabled: "\x1b[32mx\x1b[m\n", sites.Refused: "\x1b[31mx\x1b[m\n", sites.Unknown: "\x1b[31mx\x1b[m\n",
+		sites.Unconverted: "\x1b[33mx\x1b[m\n", sites.Disabled: "\x1b[32mx\x1b[m\n", sites.Refused: "\x1b[31mx\x1b[m\n", sites.Unknown: "\x1b[31mx\x1b[m\n",
 	} {
 		expect.Equal(t, want, i.paint(stateColour(state), "x\n"), "%s", state)
 	}

@@ -177,7 +177,7 @@ func (c cells) line(widths []int) string {
 // stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).
 func stateColour(state string) string {
 	switch state {
-	case sites.Live:
+	case sites.Unconverted:
 		return "33"
 	case sites.Disabled:
 		return "32"

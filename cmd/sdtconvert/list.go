@@ -55,7 +55,7 @@ records or notes of, each with the function that holds its sites, as dtrace -l d
 		}},
 		{title: "Where they are", options: []*option{listLayoutOption},
 			asConvert: []*option{sectionOption, probePrefixOption, followOption}},
-		{title: "Names of stubs, which distinguish live calls of them from disabled forms", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
+		{title: "Names of stubs, which distinguish unconverted calls of them from disabled forms", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
 		{title: "How functions are shown", options: []*option{demangleOption, inlinesOption}},
 	},
 	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",

@@ -192,7 +192,7 @@ func (b *build) checkNotes(name string) {
 	}
 	for _, s := range m.Objects[0].Sites {
 		n := s.Note
-		if m.Objects[0].Status != "unchanged" || s.Function == "" || s.Kind != "call" || s.State != "disabled" || s.Record != nil ||
+		if m.Objects[0].Status != "unchanged" || s.Function == "" || s.Kind != "probe" || s.State != "disabled" || s.Record != nil ||
 			n.Provider != "shop" || s.Probe != "shop___"+n.Name || n.Semaphore != "shop_"+n.Name+"_semaphore" {
 			b.Errorf("%+v", s)
 		}

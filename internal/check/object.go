@@ -34,11 +34,13 @@ func (c *fileChecker) stubCalls() {
 	for _, site := range plan.Sites {
 		at := site.Addr()
 		c.liveSites[at] = true
+		rule := LiveCall
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := notes.CountOperands(site.Operands)
 			c.count(site.Stub.ID, at, n, true)
+			rule = NotConverted
 		}
-		c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
+		c.add(rule, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form))
 		c.addStubUse(site.Stub, objects, at)
 	}
 	for i := range plan.Refused {

@@ -337,7 +337,7 @@ func TestMarkedNop(t *testing.T) {
 	}, func(b *build, nop string) {
 		b.write("a.s", strings.NewReplacer("\tnop\n", "\t"+nop+"\n", "\tret\n", "\t"+b.code().ret+"\n").Replace(markedNops))
 		b.run(append(b.compiler(), "-c", "-o", "a.o", "a.s")...)
-		b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+		b.finds([]string{"not-converted a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
 		b.convert("a.o")
 		b.clean("--allow=undefined-probe", "a.o")
 		b.run(append(b.compiler(), "-c", "-o", "a.o", "a.s")...)

@@ -89,7 +89,7 @@ func (c *fileChecker) state(s *sites.Site, probe linkerset.Probe) {
 	switch {
 	case found.State == sites.Disabled && s.Kind == arch.Enabled:
 		c.noteTest(s, probe)
-	case found.State == sites.Live && !c.liveSites[s.Address]:
+	case found.State == sites.Unconverted && !c.liveSites[s.Address]:
 		c.liveSites[s.Address] = true
 		c.add(LiveCall, s.Address, id, "a call or jump is at this site, and no disabled form")
 	case found.State == sites.Armed:
@@ -335,7 +335,7 @@ func (c *fileChecker) unconverted() {
 	if c.relocatable() {
 		return
 	}
-	ids, err := sites.Unconverted(c.Object.Object)
+	ids, err := sites.UnconvertedProbes(c.Object.Object)
 	if c.fail(err) || len(ids) == 0 {
 		return
 	}

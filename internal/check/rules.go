@@ -19,7 +19,7 @@ type Rule struct {
 
 // The rules.
 var (
-	NotConverted = &Rule{"not-converted", Error, "an image was linked without conversion, or a part of it",
+	NotConverted = &Rule{"not-converted", Error, "an image, a part of it, or a NOP of an object was not converted",
 		"The link went past sdtconvert, and so did its objects: nothing records the tracepoints.",
 		"Link with -B and the directory of sdtconvert's ld, or convert the objects before they are linked."}
 	LiveCall = &Rule{"live-call", Error, "a stub is still called",

@@ -172,7 +172,7 @@ func (l *lister) warnOfUnconverted() error {
 	if l.Object.Type == elf.ET_REL {
 		return nil
 	}
-	ids, err := sites.Unconverted(l.Object)
+	ids, err := sites.UnconvertedProbes(l.Object)
 	if len(ids) > 0 {
 		l.Places.Warn(fmt.Errorf("%s: tracepoints of %s are not converted, and not listed: %s", l.Memory.Name(), message.Plural(len(ids), "probe"), sites.ConvertAdvice()))
 	}
@@ -192,7 +192,7 @@ func (l *lister) errNoRecords() error {
 	if l.Object.Type == elf.ET_REL {
 		return fmt.Errorf("%s: %w; inspect shows the calls in an object that is not converted", l.Memory.Name(), errNoProbes)
 	}
-	ids, err := sites.Unconverted(l.Object)
+	ids, err := sites.UnconvertedProbes(l.Object)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // Version counts the incompatible changes of the JSON.
-const Version = 1
+const Version = 2
 
 // Document is the JSON of a run.
 type Document struct {

@@ -120,7 +120,7 @@ func (m *Site) findFunction(functions *resolve.Table) {
 
 func planned(p *patch.Plan, s *patch.Site) Site {
 	m := Site{
-		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.Describe(s.Stub.Kind, s.Change.Site.Form), State: sites.Live,
+		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.ListedKind(s.Stub.Kind, s.Change.Site.Form), State: sites.Unconverted,
 		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
 	}
 	if !p.Scan.Options.NoRecords && p.Scan.Machine != nil {
@@ -132,7 +132,7 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 
 func refused(p *patch.Plan, r *patch.Refusal) Site {
 	return Site{
-		text: r.Relocs.Target, Offset: r.Reloc.Offset, Kind: arch.Describe(r.Stub.Kind, arch.Call), State: sites.Refused,
+		text: r.Relocs.Target, Offset: r.Reloc.Offset, Kind: arch.ListedKind(r.Stub.Kind, arch.Call), State: sites.Refused,
 		Probe: r.Stub.ID, Relocation: p.RelocName(r.Reloc.Type), Refused: r.Err.Error(),
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Version counts the incompatible changes of the format.
-const Version = 1
+const Version = 2
 
 // Object is what is said of one file, or of one member of an archive.
 type Object struct {

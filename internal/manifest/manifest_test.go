@@ -89,7 +89,7 @@ func TestWriter(t *testing.T) {
 
 func TestManifestOfNothing(t *testing.T) {
 	text := written(t, nil)
-	expect.Equal(t, "{\n  \"version\": 1,\n  \"objects\": []\n}\n", string(text))
+	expect.Equal(t, "{\n  \"version\": 2,\n  \"objects\": []\n}\n", string(text))
 }
 
 // fullAfter is a disk that is full after so many bytes.

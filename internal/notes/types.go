@@ -27,6 +27,7 @@ var integerTypes = sync.OnceValue(func() map[string]ArgType {
 		"size_t": {pointer, false}, "ssize_t": {pointer, true}, "ptrdiff_t": {pointer, true},
 		"intptr_t": {pointer, true}, "uintptr_t": {pointer, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
 		"off_t": {long, true}, "time_t": {long, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
+		"float":   {4, false}, // the bits, which macros pass on
 		"caddr_t": {pointer, false}, "register_t": {pointer, true}, "va_list": {pointer, false},
 	}
 })
@@ -64,7 +65,7 @@ func (t cType) on(m arch.Machine) ArgType {
 }
 
 // nonIntegerWords are the words of C for types that no integer register holds, or only two.
-var nonIntegerWords = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
+var nonIntegerWords = []string{"struct", "union", "class", "double", "_Complex", "__int128"}
 
 // parseType finds the width and sign of a C type, as a string has it. The name of a
 // parameter may stand behind it. It reports false for an unknown type, and
@@ -123,6 +124,13 @@ func NativeType(name string, m arch.Machine) ArgType {
 		return t.on(m)
 	}
 	return ArgType{Size: m.Traits().WordSize()}
+}
+
+// IntegerType finds the type of an integer by its name. ok is false for others, also for enumerations, whose sign is the compiler's to choose.
+func IntegerType(name string, m arch.Machine) (t ArgType, ok bool) {
+	parsed, ok := parseType(name)
+	isOther := func(word string) bool { return word == "float" || word == "enum" }
+	return parsed.on(m), ok && !strings.ContainsAny(name, "*&[(") && !slices.ContainsFunc(strings.Fields(name), isOther)
 }
 
 // ArgumentType returns the type of an argument that a macro of probes passes on, by the

@@ -57,7 +57,7 @@ func TestBreakpointsOverForms(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) < 30 || kinds["amd64 "+arch.Describe(arch.Probe, arch.Call)] == 0 {
+	if len(kinds) < 30 || kinds["amd64 "+arch.ListedKind(arch.Probe, arch.Call)] == 0 {
 		t.Errorf("got only %v", kinds)
 	}
 }
@@ -84,6 +84,6 @@ func TestSitesOfHeaders(t *testing.T) {
 	} {
 		_, memory := open(c.code)
 		got := expect.Value(sites.New(object, file, memory, 0, options).Code(&sites.Site{Entry: entries[0]}))(t)
-		expect.Equal(t, [2]string{arch.Describe(arch.Probe, arch.Call), c.want}, [2]string{got.Kind, got.State}, "%s", c.code)
+		expect.Equal(t, [2]string{arch.ListedKind(arch.Probe, arch.Call), c.want}, [2]string{got.Kind, got.State}, "%s", c.code)
 	}
 }

@@ -70,7 +70,7 @@ func (s *Space) destination(im image.Image, text arch.Text, at image.Addr, size 
 	return image.Ref{Addr: image.Addr{Section: at.Section, Offset: to}}, true, nil
 }
 
-// meaning returns what a site of a kind is that goes to some place: Live where that is a
+// meaning returns what a site of a kind is that goes to some place: Unconverted where that is a
 // stub, Disabled where it is what conversions make such sites go to.
 func (s *Space) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, error) {
 	m := im.Machine()
@@ -90,7 +90,7 @@ func (s *Space) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, e
 	}
 	switch {
 	case slices.ContainsFunc(names, s.isStub):
-		return Live, nil
+		return Unconverted, nil
 	case slices.ContainsFunc(names, isOurs):
 		return Disabled, nil
 	case !to.Undefined && kind == arch.Probe && isThunk(im, to.Addr),

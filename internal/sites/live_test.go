@@ -84,8 +84,8 @@ func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 	}
 	all := []liveCase{
 		{"helpers", fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark), sites.Disabled, sites.Disabled, sites.Disabled},
-		{"stubs", called("__dtrace_isenabled_"), sites.Live, sites.Unknown, sites.Unknown},
-		{"custom stubs", called("custom_enabled_"), sites.Unknown, sites.Live, sites.Unknown},
+		{"stubs", called("__dtrace_isenabled_"), sites.Unconverted, sites.Unknown, sites.Unknown},
+		{"custom stubs", called("custom_enabled_"), sites.Unknown, sites.Unconverted, sites.Unknown},
 	}
 	if r, ok := returns[m]; ok {
 		jumps := func(to, code string) string { return fmt.Sprintf(thunked, fmt.Sprintf(r.sites, to), to, code) }
@@ -93,8 +93,8 @@ func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 		all = append(all,
 			liveCase{"thunk", jumps(thunk, r.thunk), sites.Disabled, sites.Disabled, sites.Disabled},
 			liveCase{"another thunk", jumps(thunk, r.stub), sites.Disabled, sites.Disabled, sites.Unknown},
-			liveCase{"tail calls", jumps("__dtrace_probe_app___hit", r.stub), sites.Live, sites.Unknown, sites.Unknown},
-			liveCase{"custom tail calls", jumps("custom_app___hit", r.stub), sites.Unknown, sites.Live, sites.Unknown},
+			liveCase{"tail calls", jumps("__dtrace_probe_app___hit", r.stub), sites.Unconverted, sites.Unknown, sites.Unknown},
+			liveCase{"custom tail calls", jumps("custom_app___hit", r.stub), sites.Unknown, sites.Unconverted, sites.Unknown},
 			liveCase{"others", jumps("elsewhere", r.stub), sites.Unknown, sites.Unknown, sites.Unknown},
 		)
 	}

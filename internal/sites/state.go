@@ -21,16 +21,16 @@ import (
 
 // The states of a site.
 const (
-	Live     = "live"     // a call or a jump of a stub, or a marked NOP
-	Disabled = "disabled" // a disabled form
-	Armed    = "armed"    // a breakpoint; or in memory, a call where the file has a disabled form
-	Refused  = "refused"  // a reference to a stub that cannot be converted
-	Unknown  = "unknown"  // something else, or what nothing tells from a disabled form
+	Unconverted = "unconverted" // a call or a jump of a stub, or a marked NOP
+	Disabled    = "disabled"    // a disabled form
+	Armed       = "armed"       // a breakpoint; or in memory, a call where the file has a disabled form
+	Refused     = "refused"     // a reference to a stub that cannot be converted
+	Unknown     = "unknown"     // something else, or what nothing tells from a disabled form
 )
 
 // Code is what is at a site.
 type Code struct {
-	Kind  string // as arch.Describe names it
+	Kind  string // as arch.ListedKind names it
 	State string
 	// Form is the disabled form, of the file if the site is armed in memory. Without any, its Code is empty.
 	Form arch.Site
@@ -62,7 +62,7 @@ func (s *Space) Code(site *Site) (Code, error) {
 			return s.lookup(site, m.RecordedDOF)
 		}
 	case site.Source == FromEdit:
-		return Code{Kind: arch.Describe(site.Kind, site.Edit.Site.Form), State: Disabled, Form: site.Edit.Site}, nil
+		return Code{Kind: arch.ListedKind(site.Kind, site.Edit.Site.Form), State: Disabled, Form: site.Edit.Site}, nil
 	case site.Layout.Format == linkerset.Tracepoints:
 		return s.tracepoint(site), nil
 	}
@@ -104,7 +104,7 @@ func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 	if !hasForm {
 		linked = arch.Site{}
 	}
-	code := Code{Kind: arch.Describe(site.Kind, linked.Form), State: Armed, Form: linked}
+	code := Code{Kind: arch.ListedKind(site.Kind, linked.Form), State: Armed, Form: linked}
 	if hasForm {
 		if state := s.optimised(site, text); state != Unknown {
 			code.State = state
@@ -116,12 +116,12 @@ func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 		if err == nil && state != Disabled && hasForm && !bytes.Equal(linked.Code, form.Code) {
 			return code, nil // armed
 		}
-		return Code{Kind: arch.Describe(site.Kind, form.Form), State: state, To: to, Form: form}, err
+		return Code{Kind: arch.ListedKind(site.Kind, form.Form), State: state, To: to, Form: form}, err
 	}
 	switch live := m.Live(text, at); {
 	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm: // armed
 	case live:
-		code.State = Live
+		code.State = Unconverted
 	default:
 		code.State = Unknown
 	}
@@ -204,9 +204,9 @@ func codeFrom(im image.Image, at image.Addr, before, after uint64) arch.Text {
 // ConvertAdvice says what to do about an image with tracepoints that were not converted.
 func ConvertAdvice() string { return "link with " + message.LinkersFlag() + ", or convert the objects" }
 
-// Unconverted returns the ids of the probes of which an image has tracepoints that no conversion
+// UnconvertedProbes returns the ids of the probes of which an image has tracepoints that no conversion
 // has met, sorted (patch.UnconvertedSection). The linker may have dropped their code.
-func Unconverted(o *elfreloc.Object) ([]string, error) {
+func UnconvertedProbes(o *elfreloc.Object) ([]string, error) {
 	var ids []string
 	left := uint64(o.Size()) // in a hostile file many sections may have the same bytes
 	for i := range o.Sections {

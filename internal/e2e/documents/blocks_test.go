@@ -69,7 +69,7 @@ var blockCases = []struct {
 	},
 	{
 		page: "docs/reading.md", has: "sites --asm", files: map[string]string{"main.c": calls},
-		script: "cc -O2 -ffreestanding -fno-pic -c main.c\nBLOCK\nsdtconvert list -v kernel | grep 'call  live'\nsdtconvert list kernel kernel:::started",
+		script: "cc -O2 -ffreestanding -fno-pic -c main.c\nBLOCK\nsdtconvert list -v kernel | grep 'probe  unconverted'\nsdtconvert list kernel kernel:::started",
 		tools:  []string{"ld"},
 	},
 	{

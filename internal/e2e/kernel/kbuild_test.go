@@ -168,7 +168,7 @@ func checkSites(t *testing.T, converted, twin string) {
 	t.Helper()
 	var want, got []string
 	for _, m := range stub.FindAllStringSubmatch(tools.Output(t, "readelf", "-rW", twin), -1) {
-		kind := "call"
+		kind := "probe"
 		if m[1] == "__dtrace_isenabled" {
 			kind = "isenabled"
 		}
@@ -176,7 +176,7 @@ func checkSites(t *testing.T, converted, twin string) {
 	}
 	for _, p := range list(t, "sdtconvert", converted) {
 		for _, s := range p.Sites {
-			kind := strings.Replace(s.Kind, "tail", "call", 1) // as its relocation is
+			kind := strings.Replace(s.Kind, "tail", "probe", 1) // as its relocation is
 			got = append(got, kind+" "+p.Provider+":::"+p.Name)
 		}
 	}

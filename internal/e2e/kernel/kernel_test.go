@@ -258,7 +258,7 @@ func (k kmod) calls(t *testing.T) []string {
 	for _, object := range objects {
 		relocations := tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", k.path(object))
 		for _, m := range regexp.MustCompile(`__dtrace_(\w+?)_coffee___(\w+)`).FindAllStringSubmatch(relocations, -1) {
-			calls = append(calls, strings.Replace(m[1], "probe", "call", 1)+" "+m[2])
+			calls = append(calls, m[1]+" "+m[2])
 		}
 	}
 	slices.Sort(calls)
@@ -277,7 +277,7 @@ func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
 				set = "isenabled"
 			}
 			count[set]++
-			sites = append(sites, strings.Replace(s.Kind, "tail", "call", 1)+" "+p.Name)
+			sites = append(sites, strings.Replace(s.Kind, "tail", "probe", 1)+" "+p.Name)
 		}
 	}
 	slices.Sort(sites)

@@ -239,7 +239,7 @@ sdt_app___hit: .quad 1
 .section .note.GNU-stack, "", @progbits
 `
 
-// A jump to a stub is not a disabled form to list and check: it is live, or unknown,
+// A jump to a stub is not a disabled form to list and check: it is unconverted, or unknown,
 // and that is a finding.
 func TestLiveTailCalls(t *testing.T) {
 	tools.Need(t, "gcc", "strip")
@@ -248,10 +248,10 @@ func TestLiveTailCalls(t *testing.T) {
 		flags      []string
 		state      string
 	}{
-		{"__dtrace_probe_app___hit", "live-call", nil, "live"},
+		{"__dtrace_probe_app___hit", "live-call", nil, "unconverted"},
 		{"custom_app___hit", "unknown-site", nil, "unknown"},
-		{"custom_app___hit", "live-call", []string{"--prefix", "custom_"}, "live"},
-		{"custom_app___hit", "live-call", []string{"--symbol", "custom_app___hit"}, "live"},
+		{"custom_app___hit", "live-call", []string{"--prefix", "custom_"}, "unconverted"},
+		{"custom_app___hit", "live-call", []string{"--symbol", "custom_app___hit"}, "unconverted"},
 	} {
 		f := newDirectory(t)
 		f.write("in.s", strings.ReplaceAll(tail, "STUB", c.stub))

@@ -40,7 +40,7 @@ func movedProgram(r *rand.Rand) string {
 		if template == "rep stosb" {
 			b.WriteString("\tleaq data+64(%rip),%rdi\n\tandl $31,%ecx\n")
 		}
-		fmt.Fprintf(&b, "\txorl %%ebp,%%ebp\n\tmovl $%d,%%ebp\n\tpush %%rbp\n\tpopf\n\tmovl $0,%%ebp\n990:\tnop\n", []int{0x202, 0x246, 0x293, 0xa83, 0x2d7}[r.IntN(5)])
+		fmt.Fprintf(&b, "\txorl %%ebp,%%ebp\n\tmovl $%d,%%ebp\n\tpush %%rbp\n\tpopf\n\tmovl $0,%%ebp\n", []int{0x202, 0x246, 0x293, 0xa83, 0x2d7}[r.IntN(5)])
 		argument := any(r.Int32N(1 << 30))
 		if strings.Contains(template, "%s") {
 			argument = fmt.Sprintf(".Lbehind%d", i)
@@ -49,8 +49,14 @@ func movedProgram(r *rand.Rand) string {
 		if strings.ContainsAny(template, "ds") && (strings.Contains(template, "$%d") || strings.Contains(template, "%s") || strings.Contains(template, "%d(")) {
 			instruction = fmt.Sprintf(template, argument)
 		}
+		sites := 1 + max(0, r.IntN(10)-7) // one behind the other: only the last has room
+		for site := range sites {
+			fmt.Fprintf(&b, "98%d:\tnop\n", site)
+		}
 		fmt.Fprintf(&b, "\t%s\n\tcall take\n", instruction)
-		fmt.Fprintf(&b, "\t.pushsection .note.stapsdt,\"?\",\"note\"\n\t.balign 4\n\t.4byte 992f-991f,994f-993f,3\n991:\t.asciz \"stapsdt\"\n992:\t.balign 4\n993:\t.8byte 990b,0,0\n\t.asciz \"moved\"\n\t.asciz \"n%d\"\n\t.asciz \"8@%%rax 8@%%rbx\"\n994:\t.balign 4\n\t.popsection\n", i)
+		for site := range sites {
+			fmt.Fprintf(&b, "\t.pushsection .note.stapsdt,\"?\",\"note\"\n\t.balign 4\n\t.4byte 992f-991f,994f-993f,3\n991:\t.asciz \"stapsdt\"\n992:\t.balign 4\n993:\t.8byte 98%db,0,0\n\t.asciz \"moved\"\n\t.asciz \"n%d-%d\"\n\t.asciz \"8@%%rax 8@%%rbx\"\n994:\t.balign 4\n\t.popsection\n", site, i, site)
+		}
 	}
 	b.WriteString(`	add $0x208,%rsp
 	pop %r15

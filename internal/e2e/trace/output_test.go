@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,6 +243,55 @@ func TestFloats(t *testing.T) {
 	}
 }
 
+// The headers pass floating-point numbers as bits, with which no reader loses an argument: gdb and perf show the bits, the tracer the number.
+func TestFloatsOfHeaders(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	tools.Need(t, "gdb", "perf")
+	source := write(t, "bits.c", `#include <sdt.h>
+#ifdef __cplusplus
+DTRACE_PROBE_DECLARE(bits___hit);
+#endif
+struct values { int field : 5; double d; float f; };
+__attribute__((noinline)) static void hit(struct values *v, int i)
+{
+	DTRACE_PROBE6(bits___hit, int, v->field, double, v->d * 2, float, v->f, const char *, "text", float, 0.5f, int, i);
+}
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		struct values v = { i - 1, i + 0.25, -0.75f };
+		hit(&v, i);
+	}
+	return 0;
+}
+`)
+	var want []string
+	for i := range 3 {
+		want = append(want, fmt.Sprintf(`bits:bits:hit:hit(%d, %g, -0.75, "text", 0.5, %d)`, i-1, 2*float64(i)+0.5, i))
+	}
+	cxx := append(toolchains.AMD64.CXX(toolchains.GCC), "-xc++")
+	for _, compiler := range [][]string{gcc(), append(gcc(), "-DSDT_CALLS"), append(gcc(), "-O0"), cxx, append(cxx, "-DSDT_CALLS"), toolchains.AMD64.CC(toolchains.Clang)} {
+		program := compile(t, compiler, source)
+		got := trace(t, "bits:::", "--", program)
+		expect.OK(t, got.err, "%s", got.messages)
+		for i, line := range got.lines { // C++ has the parameters of the static function
+			got.lines[i] = strings.Replace(line, "hit(values*, int)", "hit", 1)
+		}
+		expect.Equal(t, want, got.lines, "%s", compiler)
+	}
+	program := compile(t, gcc(), source)
+	shown := tools.Output(t, "gdb", "-q", "-batch", "-ex", "break -probe-stap bits:hit", "-ex", "run", "-ex", "print $_probe_argc", "-ex", "print $_probe_arg1", "-ex", "print $_probe_arg2",
+		"-ex", "print $_probe_arg5", program)
+	expect.Contains(t, shown, fmt.Sprintf("$1 = 6\n$2 = %d\n$3 = %d\n$4 = 0\n", math.Float64bits(0.5), math.Float32bits(-0.75)))
+	cache := t.TempDir()
+	tools.Must(t, "perf", "--buildid-dir", cache, "buildid-cache", "--add", program)
+	// It leaves out the constant, 0.5.
+	if out := tools.Output(t, "perf", "--buildid-dir", cache, "probe", "-D", "%sdt_bits:hit"); !regexp.MustCompile(` arg2=%\w+:u64 arg3=%\w+:u32 arg4=%\w+:u64 .*arg6=%\w+:s32`).MatchString(out) {
+		t.Errorf("got %s", out)
+	}
+}
+
 // Functions and types of C++ have the names of sources in lines, patterns and filters; systems' probes have names and types of arguments;
 // -s takes the text of a provider file.
 func TestCPlusPlus(t *testing.T) {
@@ -386,15 +436,46 @@ func TestOperandsOfAssembly(t *testing.T) {
 	t.Parallel()
 	needPtrace(t)
 	program := compile(t, gcc(), "testdata/assembly.c", "-DSDT_NO_SEMAPHORES")
-	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); };")
+	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); probe word(int, int, unsigned short); };")
 	want := []string{
 		"f:assembly:main:bare(0x29, 5)", "f:assembly:main:sum(0x29)", "f:assembly:main:index(0x29)", "f:assembly:main:plus(4)", "f:assembly:main:bits(12)",
-		"f:assembly:main:high(119, 1432778632)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
+		"f:assembly:main:high(119, 1432778632)", "f:assembly:main:word(-1, -1, 65535)", `f:assembly:main:text(name="java/lang/Object", name_len=16, other=1)`,
 	}
 	for _, flags := range [][]string{nil, {"--breakpoints"}} {
 		got := trace(t, append(append([]string{"-s", declared}, flags...), "--", program)...)
 		expect.OK(t, got.err, "%s", got.messages)
 		expect.Equal(t, want, got.lines, "%s", flags)
+	}
+}
+
+// Thread-local variables are read where the segment of each thread has them, by jumps and by breakpoints. Those of a library are not: nothing
+// says where.
+func TestThreadLocals(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	other := write(t, "other.c", "__thread int other = 5;\nstatic __thread char pad[30];\nchar *padding(void) { return pad; }\n")
+	library := compile(t, gcc(), other, "-shared", "-fPIC")
+	for _, c := range []struct {
+		compiler []string
+		flags    []string
+	}{
+		{gcc(), []string{library}}, {gcc(), []string{library, "-no-pie", "-fno-pie"}}, {gcc(), []string{other, "-static"}},
+		{gcc(), []string{other, "-static-pie", "-fPIE"}}, {gcc(), []string{library, "-fuse-ld=gold"}},
+		{[]string{"i686-linux-gnu-gcc"}, []string{other, "-static", "-idirafter", "/usr/include/x86_64-linux-gnu"}},
+	} {
+		program := compile(t, c.compiler, "testdata/locals.c", c.flags...)
+		for _, flags := range [][]string{nil, {"--breakpoints"}} {
+			printed := filepath.Join(t.TempDir(), "printed")
+			got := trace(t, slices.Concat(flags, []string{"-s", "provider local { probe text(const char *text); };", "local:::", "--", program, printed})...)
+			expect.OK(t, got.err, "%s", got.messages)
+			for i, line := range got.lines {
+				got.lines[i] = strings.TrimPrefix(withoutFunction(line), "local:")
+			}
+			wantLines(t, lines(t, printed), got.lines)
+		}
+		tools.Must(t, "strip", program)
+		got := trace(t, "local:::own", "--", program, filepath.Join(t.TempDir(), "printed"))
+		expect.Contains(t, got.lines[0], ":own(?)")
 	}
 }
 

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,6 +31,8 @@ var argumentTypes = []struct {
 	{"void *", "%#lx", []string{"(void *)((unsigned long)x | 1)", "(void *)&table"}},
 	{"char *", "\\\"%s\\\"", []string{"text", "\"constant\"", "buffer"}},
 	{"_Bool", "%s", []string{"(_Bool)(x & 1)"}},
+	{"double", "%g", []string{"i * 0.25 - 3", "x % 1000 / 8.0"}},
+	{"float", "%g", []string{"i * 0.5f - 7"}},
 }
 
 // styles are ways to write tracepoints: the flags, the macro's prefix, and whether types are recorded.
@@ -181,73 +182,22 @@ func TestRandom(t *testing.T) {
 			if traps != strings.Contains(got.messages, "breakpoints") && !style.theirs {
 				t.Errorf("got %s", got.messages)
 			}
-			filter, selected := randomFilter(r, got.lines)
-			got = trace(t, append([]string{"--filter", filter}, args...)...)
+			m := newModel(r, got.lines)
+			filter := m.filter(3)
+			got = trace(t, slices.Concat([]string{"--allow-none", "--filter", filter.text}, args)...)
 			for i, line := range got.lines {
 				got.lines[i] = withoutFunction(line)
 			}
-			wantLines(t, selected(lines(t, out)), got.lines)
+			t.Log("filter:", filter.text)
+			wantLines(t, selected(lines(t, out), filter), got.lines)
+			for range 2 {
+				filter, keys := m.filter(2), m.keys()
+				counted := tools.Command{}.Result(t, converter, slices.Concat([]string{"trace", "-c", "--allow-none", "--filter", filter.text, "--by", strings.Join(keys, ",")}, args)...)
+				expect.Equal(t, 0, counted.Status, "%s", counted.Stderr)
+				expect.Equal(t, countsBy(selected(lines(t, out), filter), keys), countsShown(counted.Stdout), "%s by %s: %s", filter.text, keys, counted.Stderr)
+			}
 		})
 	}
-}
-
-// randomFilter returns a filter of one or two comparisons, and a function that selects events by the arguments that were printed.
-func randomFilter(r *rand.Rand, events []string) (filter string, selected func(events []string) []string) {
-	selected = slices.Clone[[]string]
-	isText := func(argument int) bool { // whose address would be compared
-		return slices.ContainsFunc(events, func(event string) bool {
-			all := argumentsOf(event)
-			return argument < len(all) && strings.HasPrefix(all[argument], "\"")
-		})
-	}
-	numbers := slices.DeleteFunc([]int{0, 1, 2, 3, 4, 5, 11}, isText)
-	for i := range 1 + r.IntN(2) {
-		argument, operator, number := numbers[r.IntN(len(numbers))], []string{"==", "!=", "<", "<=", ">", ">="}[r.IntN(6)], big.NewInt(int64(r.IntN(9))-4)
-		if value := argumentOf(events[r.IntN(len(events))], argument); value != nil && value.IsInt64() {
-			number.Add(number, value)
-		}
-		holds := map[string]func(order int) bool{
-			"==": func(o int) bool { return o == 0 }, "!=": func(o int) bool { return o != 0 }, "<": func(o int) bool { return o < 0 },
-			"<=": func(o int) bool { return o <= 0 }, ">": func(o int) bool { return o > 0 }, ">=": func(o int) bool { return o >= 0 },
-		}[operator]
-		others := selected
-		selected = func(events []string) []string {
-			return slices.DeleteFunc(others(events), func(event string) bool {
-				value := argumentOf(event, argument)
-				return value == nil || !holds(value.Cmp(number))
-			})
-		}
-		if i > 0 {
-			filter += " && "
-		}
-		filter += fmt.Sprintf("arg%d %s %d", argument, operator, number)
-	}
-	return filter, selected
-}
-
-// argumentsOf returns the arguments of an event.
-func argumentsOf(event string) []string {
-	_, text, _ := strings.Cut(strings.TrimSuffix(event, ")"), "(")
-	return strings.Split(text, ", ")
-}
-
-// argumentOf returns an argument of an event that is a number, nil for others.
-func argumentOf(event string, n int) *big.Int {
-	arguments := argumentsOf(event)
-	if n >= len(arguments) {
-		return nil
-	}
-	switch arguments[n] {
-	case "true":
-		return big.NewInt(1)
-	case "false":
-		return big.NewInt(0)
-	}
-	value, ok := new(big.Int).SetString(arguments[n], 0)
-	if !ok {
-		return nil
-	}
-	return value
 }
 
 // stripped strips a program, or leaves it as it is: the tables of functions say then where arguments are.

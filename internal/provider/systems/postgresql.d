@@ -26,6 +26,8 @@ provider postgresql {
 	probe buffer__read__done(int fork, unsigned int block, unsigned int tablespace, unsigned int database, unsigned int relation, int backend);
 	probe buffer__flush__start(int fork, unsigned int block, unsigned int tablespace, unsigned int database, unsigned int relation);
 	probe buffer__flush__done(int fork, unsigned int block, unsigned int tablespace, unsigned int database, unsigned int relation);
+	probe buffer__write__dirty__start(int fork, unsigned int block, unsigned int tablespace, unsigned int database, unsigned int relation);
+	probe buffer__write__dirty__done(int fork, unsigned int block, unsigned int tablespace, unsigned int database, unsigned int relation);
 	probe buffer__checkpoint__start(int flags);
 	probe buffer__sync__start(int buffers, int dirty);
 	probe buffer__sync__written(int buffer);

@@ -10,7 +10,7 @@ import (
 // Each file declares probes with names and types for each parameter, and each name of a length is one of a parameter.
 func TestFiles(t *testing.T) {
 	files := expect.Value(Read())(t)
-	expect.Equal(t, 12, len(files))
+	expect.Equal(t, 13, len(files))
 	for name, file := range files {
 		expect.Equal(t, 0, len(file.Warnings), "%s: %v", name, file.Warnings)
 		for _, p := range file.Providers {

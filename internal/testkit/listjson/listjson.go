@@ -40,8 +40,8 @@ func Probes(t testing.TB, text string) []Probe {
 		Version int
 		Images  []struct{ Probes []Probe }
 	}
-	if err := json.Unmarshal([]byte(text), &listing); err != nil || listing.Version != 1 || len(listing.Images) == 0 {
-		t.Fatalf("%v: no listing of version 1: %s", err, text)
+	if err := json.Unmarshal([]byte(text), &listing); err != nil || listing.Version != 2 || len(listing.Images) == 0 {
+		t.Fatalf("%v: no listing of version 2: %s", err, text)
 	}
 	var all []Probe
 	for _, image := range listing.Images {

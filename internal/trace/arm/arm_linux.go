@@ -80,9 +80,13 @@ func (a *Armer) armSites(found []*probe.Site) error {
 		a.injector.BeginBatch()
 	}
 	var trapped []string
-	for _, s := range found {
+	for i, s := range found {
 		if s.Refused == "" {
-			err := a.armSite(s)
+			room := uint64(len(s.Original))
+			if i > 0 {
+				room = min(room, found[i-1].Address-s.Address)
+			}
+			err := a.armSite(s, int(room))
 			if isGone(err) {
 				return err
 			}
@@ -126,8 +130,8 @@ func (a *Armer) complain(err error) {
 
 func isGone(err error) bool { return errors.Is(err, ptrace.ErrGone) }
 
-// armSite arms one site.
-func (a *Armer) armSite(s *probe.Site) error {
+// armSite arms one site. room is how many bytes there are up to the next site.
+func (a *Armer) armSite(s *probe.Site, room int) error {
 	if s.Kind == arch.Enabled {
 		if s.Semaphore != 0 {
 			return a.raise(s)
@@ -146,7 +150,7 @@ func (a *Armer) armSite(s *probe.Site) error {
 	copy(current, s.Original[:form])
 	if a.injector != nil && !a.cannotCall && !a.session.Traps {
 		if js, ok := a.injector.Machine.JumpSite(s.Form, current); ok {
-			if done, err := a.armByJump(s, js, current); done || err != nil {
+			if done, err := a.armByJump(s, js, current, room); done || err != nil {
 				return errors.Join(err, a.raise(s))
 			}
 		}
@@ -158,7 +162,7 @@ func (a *Armer) armSite(s *probe.Site) error {
 }
 
 // armByJump arms a site by a jump to a trampoline, if one can be put there.
-func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool, error) {
+func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte, room int) (bool, error) {
 	if a.noRings {
 		return false, nil // a breakpoint does
 	}
@@ -190,7 +194,8 @@ func (a *Armer) armByJump(s *probe.Site, js arch.JumpSite, current []byte) (bool
 	a.addPlace(place{start: at, end: at + uint64(length), trampoline: t, site: s})
 	code := a.jump(s, js, t, current)
 	if code == nil {
-		code = a.evict(s, js, t, current)
+		// What is behind the next site stays: that site's trampoline goes on there.
+		code = a.evict(s, js, t, current[:min(room, len(current))])
 	}
 	if code == nil {
 		return false, nil

@@ -215,7 +215,8 @@ func (a *Armer) returnTo(data []byte) uint64 {
 func (a *Armer) hit(tid int, s *probe.Site, registers []byte) {
 	e := events.Event{Site: s, Time: events.ReadClock(), Thread: a.OwnID(tid), Process: a.eventProcess()}
 	e.ReadValues(&events.Registers{ThreadState: &a.traits.Threads, Data: registers, Word: a.word, Order: a.order, Memory: a.Process,
-		ReadVectors: func() ([]byte, error) { return a.Vectors(tid) }})
+		ReadVectors:       func() ([]byte, error) { return a.Vectors(tid) },
+		ReadThreadPointer: func() (uint64, error) { return a.ThreadPointer(tid, &a.traits.Threads, a.word, a.order) }})
 	a.session.Collector.Trapped(e)
 }
 

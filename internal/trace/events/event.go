@@ -128,6 +128,8 @@ type Registers struct {
 	Memory io.ReaderAt
 	// ReadVectors returns the registers that ThreadState.Vectors describes.
 	ReadVectors func() ([]byte, error)
+	// ReadThreadPointer returns the thread pointer.
+	ReadThreadPointer func() (uint64, error)
 }
 
 // ReadValues reads the arguments of a site at which a thread has stopped.
@@ -170,6 +172,13 @@ func (r *Registers) operand(o *arch.Operand) (value uint64, ok bool) {
 	}
 	if o.Index >= 0 {
 		address += get(o.Index) * o.Scale
+	}
+	if o.Thread {
+		pointer, err := r.ReadThreadPointer()
+		if err != nil {
+			return 0, false
+		}
+		address += pointer
 	}
 	if r.Word == 4 {
 		address = uint64(uint32(address))

@@ -49,7 +49,7 @@ func (c *Census) addUnconverted(m *image.Module) {
 	if c == nil {
 		return
 	}
-	if ids, err := sites.Unconverted(m.Object); err == nil && len(ids) > 0 {
+	if ids, err := sites.UnconvertedProbes(m.Object); err == nil && len(ids) > 0 {
 		c.unconverted = append(c.unconverted, m.Object.Name)
 	}
 }

@@ -19,7 +19,7 @@ type Layout struct {
 	HasTypeNames bool
 }
 
-// NewLayout lays out the arguments. sp is the offset of the stack pointer: memory that is found by another register may not be there.
+// NewLayout lays out the arguments. sp is the offset of the stack pointer: memory that is found by another register, or the thread pointer, may not be there.
 func NewLayout(arguments []Argument, sp int) Layout {
 	l := Layout{}
 	size := uint32(arch.EventArguments + wordBytes*len(arguments))
@@ -28,7 +28,7 @@ func NewLayout(arguments []Argument, sp int) Layout {
 		if a.Format == Unreadable {
 			t.Operand = arch.Operand{Kind: arch.Constant, Size: wordBytes}
 		}
-		t.MayFault = a.Kind == arch.InMemory && (a.Base >= 0 && a.Base != sp || a.Index >= 0)
+		t.MayFault = a.Kind == arch.InMemory && (a.Base >= 0 && a.Base != sp || a.Index >= 0 || a.Thread)
 		if a.Format == Text {
 			t.Copy = TextBytes
 		}

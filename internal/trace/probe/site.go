@@ -143,7 +143,7 @@ func (f *Finder) Find(m *image.Module) error {
 	}
 	reader := &arch.OperandReader{
 		Threads: &m.Image.Machine().Traits().Threads, Numeric: m.Image.Machine().Traits().Arguments.NumericRegisters,
-		Address: symbols(m.Object), Word: m.Image.Encoding().Word(),
+		Address: symbols(m.Object, false), Local: locals(m), Word: m.Image.Encoding().Word(),
 	}
 	var found []*foundSite
 	for i := range space.Sites {
@@ -207,8 +207,8 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	return &foundSite{Site: s, from: from, probe: probe}, nil
 }
 
-// symbols returns what finds the address of a symbol of a file.
-func symbols(o *elfreloc.Object) func(name string) (uint64, bool) {
+// symbols returns what finds the value of a symbol of a file, which is thread-local or is not: its address, or where it is in PT_TLS.
+func symbols(o *elfreloc.Object, isLocal bool) func(name string) (uint64, bool) {
 	return func(name string) (uint64, bool) {
 		table, err := o.Symbols()
 		if err != nil {
@@ -216,7 +216,7 @@ func symbols(o *elfreloc.Object) func(name string) (uint64, bool) {
 		}
 		var found []uint64 // of static variables several may have a name
 		for _, s := range table.Named(name) {
-			if s.Section > 0 && !slices.Contains(found, s.Value) {
+			if s.Section > 0 && (s.Type == elf.STT_TLS) == isLocal && !slices.Contains(found, s.Value) {
 				found = append(found, s.Value)
 			}
 		}
@@ -225,6 +225,45 @@ func symbols(o *elfreloc.Object) func(name string) (uint64, bool) {
 		}
 		return found[0], true
 	}
+}
+
+// locals returns what finds how far behind the thread pointer a thread-local variable of a program is. In x86 the variables end at the thread pointer
+// (Drepper, ELF Handling For Thread-Local Storage, variant II). Those of a library are anywhere.
+func locals(m *image.Module) func(name string) (uint64, bool) {
+	find := symbols(m.Object, true)
+	return func(name string) (uint64, bool) {
+		segments, err := m.Object.Segments()
+		i := slices.IndexFunc(segments, func(s elfreloc.Segment) bool { return s.Type == elf.PT_TLS })
+		if err != nil || i < 0 || m.Object.Type != elf.ET_EXEC && !isPIE(m, segments) {
+			return 0, false
+		}
+		value, ok := find(name)
+		tls := segments[i]
+		end := tls.Vaddr + tls.Memsz
+		if tls.Align > 1 {
+			end = (end + tls.Align - 1) &^ (tls.Align - 1)
+		}
+		return value + tls.Vaddr - end, ok
+	}
+}
+
+// isPIE reports whether a file says that it is a position-independent program (DF_1_PIE of DT_FLAGS_1).
+func isPIE(m *image.Module, segments []elfreloc.Segment) bool {
+	i := slices.IndexFunc(segments, func(s elfreloc.Segment) bool { return s.Type == elf.PT_DYNAMIC })
+	if i < 0 {
+		return false
+	}
+	e := m.Image.Encoding()
+	data, err := m.Image.Bytes(image.Addr{Offset: segments[i].Vaddr}, segments[i].Filesz)
+	for word := e.Word(); err == nil && len(data) >= 2*word; data = data[2*word:] {
+		switch e.GetWord(data) {
+		case uint64(elf.DT_NULL):
+			return false
+		case uint64(elf.DT_FLAGS_1):
+			return e.GetWord(data[word:])&uint64(elf.DF_1_PIE) != 0
+		}
+	}
+	return false
 }
 
 // MaxArguments is how many arguments of a site are shown.

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"encoding/binary"
 	"regexp"
 	"slices"
 	"strings"
@@ -186,9 +187,20 @@ func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *ar
 			a.Type, a.Enumerators = types[i].Name, escaped(types[i].Enumerators)
 		}
 		a.Format = formatOf(a.Type, &operand, m.Image.Encoding().Word())
+		if t, ok := notes.IntegerType(a.Type, machine); ok && a.Format != Float && a.Format != Unreadable && a.Kind != arch.InVector && t.Size <= a.Size {
+			narrow(&a.Operand, t, m.Image.Encoding().Order == binary.ByteOrder(binary.BigEndian))
+		}
 		all = append(all, a)
 	}
 	return all
+}
+
+// narrow reads an operand as an integer of a type that is not larger: headers pass an int as a word, too.
+func narrow(o *arch.Operand, t notes.ArgType, isBigEndian bool) {
+	if o.Kind == arch.InMemory && isBigEndian {
+		o.Value += uint64(o.Size - t.Size)
+	}
+	o.Size, o.Signed = t.Size, t.Signed
 }
 
 // escaped returns the names of an enumeration's values, as they are shown.

@@ -232,6 +232,13 @@ func (p *Process) ThreadPointer(tid int, state *arch.ThreadState, word int, orde
 	if err == nil && state.Pointer+word > n {
 		err = errors.New("the kernel does not show the thread pointer")
 	}
+	if err == nil && state.Selector != 0 { // of the descriptor whose number is in the first word
+		const entryShift = 3
+		registers, registersErr := p.Registers(tid, state.Size)
+		if err = registersErr; err == nil && order.Uint32(registers[state.Selector:])>>entryShift != order.Uint32(data) {
+			err = errors.New("the thread pointer is not in the first descriptor")
+		}
+	}
 	return state.Get(data, state.Pointer, word, order), err
 }
 

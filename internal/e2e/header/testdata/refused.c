@@ -14,7 +14,7 @@ void headertest_refused(struct pair p, double d, long a)
 #if CASE == 0
 	SDT_PROBE1(refused, , , probe, p.a + (d > 0) + a);
 #elif CASE == 1
-	SDT_PROBE1(refused, , , probe, d);
+	SDT_PROBE1(refused, , , probe, (long double)d);
 #elif CASE == 2
 	SDT_PROBE1(refused, , , probe, p);
 #elif CASE == 3

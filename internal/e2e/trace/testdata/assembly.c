@@ -20,7 +20,9 @@ int main(void)
 		NOTE("bits", "8@$8|$4")
 		"movl $0x55667788,%%ecx\n"
 		NOTE("high", "1@%%ch 4@%%ecx")
+		"movl $-1,%%edx\n"
+		NOTE("word", "8@%%rdx 4@%%edx 8@%%rdx")
 		NOTE("text", "8@%0 -4@$16 -4@$1")
-		"leave\n" : : "D"(pool) : "rax", "rcx", "memory");
+		"leave\n" : : "D"(pool) : "rax", "rcx", "rdx", "memory");
 	return 0;
 }
