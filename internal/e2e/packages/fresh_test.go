@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -66,7 +67,8 @@ func TestDemo(t *testing.T) {
 	gcc := expect.Value(exec.LookPath("gcc"))(t)
 	bin := machine(t, map[string]string{"id": "echo 0\n", "apt-get": "echo \"$@\" >>\"${0%/*}/asked\"\nln -sf " + gcc + " \"${0%/*}/cc\"\n"})
 	path := "PATH=" + bin + ":" + filepath.Dir(expect.Value(exec.LookPath("go"))(t))
-	out := tools.Command{Env: []string{path}}.Must(t, tools.Root("scripts", "demo"))
+	// It builds the program.
+	out := tools.Command{Env: []string{path}, Patience: 10 * time.Minute}.Must(t, tools.Root("scripts", "demo"))
 	expect.Contains(t, string(disk.Read(t, filepath.Join(bin, "asked"))), " install --no-install-recommends gcc libc6-dev\n")
 	for _, shown := range []string{"$ sdtconvert list -v hello\n", "$ ./hello world\n", "Next: scripts/install"} {
 		expect.Contains(t, out, shown)
