@@ -1,8 +1,6 @@
 package elfreloc
 
 import (
-	"bytes"
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -21,12 +19,11 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches         [][]Patch         // by section
 	appended        map[int][]byte    // by section
 	relocs          []*relocEdit      // by relocation section, nil where nothing changes
 	members         map[int][]int     // new members by group section
 	emptied         []int             // sections that Empty was given
-	contents        map[int][]byte    // by section, in the place of the object's
+	contents        map[int][]byte    // by section, in the place of the object's: what SetData was given, patched
 	sections        []newSection      // behind the last of the object
 	replacedSymbols map[uint32]Symbol // new contents of symbols
 	removed         map[uint32]uint32 // removed symbols, and what takes their place
@@ -43,7 +40,7 @@ type Edit struct {
 // Patch is a change of some bytes of a section.
 type Patch struct {
 	Offset uint64 // in the section, bytes
-	Old    []byte // verified when the bytes are written
+	Old    []byte // verified
 	New    []byte // as long as Old
 }
 
@@ -96,7 +93,7 @@ func (o *Object) Edit() (*Edit, error) {
 	}
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectionSymbols: syms.sectionSymbols(),
-		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
+		appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, replacedSymbols: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		contents: map[int][]byte{}, redirected: map[uint32]uint32{}, comdats: map[int]bool{},
 		targets: make([]*RelocSection, len(o.Sections)), addedTargets: map[int]int{},
@@ -113,44 +110,33 @@ func (e *Edit) Object() *Object { return e.o }
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
 	return len(e.appended)+len(e.contents)+len(e.emptied)+len(e.sections)+len(e.replacedSymbols)+len(e.removed)+len(e.redirected)+len(e.comdats)+len(e.dropped)+len(e.added) > 0 ||
-		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
 
-// Patch replaces bytes of a section. It panics if a patch changes their length. Two
-// patches of the same byte are an error of Output. The slice is the Edit's from now on.
-func (e *Edit) Patch(sec int, patches ...Patch) {
-	for i := range patches {
-		if len(patches[i].Old) != len(patches[i].New) {
-			panic("elfreloc: a patch that changes the length")
+// Patch replaces bytes of a section of the object. It panics if a patch changes their length. An error is that they are not in
+// the file, or are others than p.Old.
+func (e *Edit) Patch(sec int, p Patch) error {
+	if len(p.Old) != len(p.New) {
+		panic("elfreloc: a patch that changes the length")
+	}
+	data, ok := e.contents[sec]
+	if !ok {
+		var err error
+		if data, err = e.o.Data(sec); err != nil {
+			return err
+		}
+		e.contents[sec] = data
+	}
+	if size := uint64(len(data)); p.Offset > size || uint64(len(p.Old)) > size-p.Offset {
+		return e.o.OffsetError(sec, p.Offset, fmt.Errorf("a change of %d bytes in a section with %d bytes of contents", len(p.Old), size))
+	}
+	for i, want := range p.Old {
+		if got := data[p.Offset+uint64(i)]; got != want {
+			return e.o.OffsetError(sec, p.Offset+uint64(i), fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, want))
 		}
 	}
-	if e.patches[sec] == nil {
-		e.patches[sec] = patches
-	} else {
-		e.patches[sec] = append(e.patches[sec], patches...)
-	}
-}
-
-// disjointPatches returns a section's patches in order, and refuses those that overlap.
-func (e *Edit) disjointPatches(sec int) ([]Patch, error) {
-	ps := e.patches[sec]
-	for i := 1; i < len(ps); i++ {
-		if ps[i-1].Offset >= ps[i].Offset { // most are in order
-			slices.SortFunc(ps, func(a, b Patch) int {
-				return cmp.Or(cmp.Compare(a.Offset, b.Offset), bytes.Compare(a.New, b.New))
-			})
-			break
-		}
-	}
-	for i := 1; i < len(ps); i++ {
-		prev, p := &ps[i-1], &ps[i]
-		if p.Offset < prev.Offset+uint64(len(prev.Old)) {
-			return ps, e.o.OffsetError(sec, p.Offset, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
-				len(p.Old), len(prev.Old), prev.Offset))
-		}
-	}
-	return ps, nil
+	copy(data[p.Offset:], p.New)
+	return nil
 }
 
 // Empty sets the size of a section of the object to 0. Nothing may refer into it. Its bytes stay in the file, in no
@@ -161,8 +147,7 @@ func (e *Edit) Empty(sec int) {
 	}
 }
 
-// SetData replaces the contents of a section of the object, which is not patched then. Its relocations keep their offsets unless they
-// are set.
+// SetData replaces the contents of a section of the object. Its relocations keep their offsets unless they are set.
 func (e *Edit) SetData(sec int, data []byte) { e.contents[sec] = data }
 
 // Append adds bytes to the end of a section of the object, and returns their

@@ -13,32 +13,28 @@ import (
 func TestPatchesAreWritten(t *testing.T) {
 	data := twoAndFour().bytes()
 	f, _ := edited(t, data, func(e *elfreloc.Edit) {
-		e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: []byte{0, 0}, New: []byte{1, 2}})
-		e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: []byte{9}})
-		e.Patch(imageText, elfreloc.Patch{Offset: 63, Old: []byte{0}, New: []byte{7}})
+		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: []byte{0, 0}, New: []byte{1, 2}}))
+		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: []byte{9}}))
+		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 63, Old: []byte{0}, New: []byte{7}}))
 	})
 	want := make([]byte, 64)
 	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
 	expect.Equal(t, want, expect.Value(f.Section(".text").Data())(t))
 }
 
-func TestPatchesThatOverlapAreAnError(t *testing.T) {
-	data := twoAndFour().bytes()
-	e := expect.Value(objects.Open(t, data).Edit())(t)
-	e.Patch(imageText, elfreloc.Patch{Offset: 6, Old: []byte{0, 0}, New: []byte{1, 1}})
-	e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: make([]byte, 4), New: make([]byte, 4)})
-	_, err := e.Output()
-	wantFault(t, err, "a.o: .text+0x6: two changes to the same bytes: 2 bytes here and 4 bytes at 0x3")
-}
-
-// The bytes of the file are compared when they are patched, not as they were
-// when the patch was planned.
+// The bytes of the file are compared when they are patched, not as they were when the patch was planned; bytes that another patch
+// has changed are not those of the file.
 func TestPatchesWantTheOldBytes(t *testing.T) {
-	data := twoAndFour().bytes()
-	e := expect.Value(objects.Open(t, data).Edit())(t)
-	e.Patch(imageText, elfreloc.Patch{Offset: 8, Old: []byte{0, 0x55}, New: []byte{1, 1}})
-	_, err := e.Output()
-	wantFault(t, err, "a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read")
+	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
+	expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 6, Old: []byte{0, 0}, New: []byte{1, 1}}))
+	for want, patch := range map[string]elfreloc.Patch{
+		"a.o: .text+0x6: got byte 0x01, want 0x00: the file was changed while it was read":          {Offset: 3, Old: make([]byte, 4), New: make([]byte, 4)},
+		"a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read":          {Offset: 8, Old: []byte{0, 0x55}, New: []byte{1, 1}},
+		"a.o: .text+0x3f: a change of 2 bytes in a section with 64 bytes of contents":               {Offset: 63, Old: []byte{0, 0}, New: []byte{1, 1}},
+		"a.o: .text+0xffffffffffffffff: a change of 1 bytes in a section with 64 bytes of contents": {Offset: 1<<64 - 1, Old: []byte{0}, New: []byte{1}},
+	} {
+		wantFault(t, e.Patch(imageText, patch), want)
+	}
 }
 
 func TestAPatchMustKeepTheLength(t *testing.T) {
@@ -48,7 +44,7 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 		}
 	}()
 	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
-	e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
+	_ = e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
 }
 
 func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
@@ -85,7 +81,7 @@ func TestChangesInEachBlock(t *testing.T) {
 			names[i] = before.Name(6)
 		}
 		for _, off := range []int{5, elfreloc.BlockSize - 1, 2*elfreloc.BlockSize + 3} {
-			e.Patch(extra, elfreloc.Patch{Offset: uint64(off), Old: []byte{0, 0}, New: []byte{1, 2}})
+			expect.OK(t, e.Patch(extra, elfreloc.Patch{Offset: uint64(off), Old: []byte{0, 0}, New: []byte{1, 2}}))
 			data[off], data[off+1] = 1, 2
 		}
 	})

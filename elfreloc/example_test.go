@@ -71,7 +71,9 @@ func ExampleEdit() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		e.Patch(s.Section, elfreloc.Patch{Offset: s.Value, Old: old, New: []byte{0xcc}})
+		if err := e.Patch(s.Section, elfreloc.Patch{Offset: s.Value, Old: old, New: []byte{0xcc}}); err != nil {
+			log.Fatal(err)
+		}
 		s.Name = "stopped"
 		e.SetSymbol(uint32(i), s)
 	}

@@ -40,7 +40,7 @@ func (e *Edit) Output() (*Output, error) {
 	if err := e.checkUsers(s.numbers.moved); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{s.addSections, s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
+	for _, step := range []func() error{s.addSections, s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writeContents, s.layOut} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -123,34 +123,18 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 	return data
 }
 
-// writePatches writes the patches of each section, whose old bytes have to be what they were when
-// the patch was planned, and appends what is appended to it.
-func (s *saver) writePatches() error {
-	for i, data := range s.e.contents {
-		s.setData(i, data)
-	}
+// writeContents writes what sections have in the place of the object's contents, and appends what is appended to them.
+func (s *saver) writeContents() error {
 	for i := range s.o.Sections {
-		patches, err := s.e.disjointPatches(i)
-		if err != nil {
-			return err
-		}
-		if len(patches)+len(s.e.appended[i]) == 0 {
+		data, ok := s.e.contents[i]
+		if !ok && len(s.e.appended[i]) == 0 {
 			continue
 		}
-		if len(patches) > 0 && !s.sections[i].InFile() {
-			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
-		}
-		data, err := s.o.Data(i)
-		if err != nil {
-			return err
-		}
-		for _, p := range patches {
-			for j, want := range p.Old {
-				if got := data[p.Offset:][j]; got != want {
-					return s.o.OffsetError(i, p.Offset+uint64(j), fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, want))
-				}
+		if !ok {
+			var err error
+			if data, err = s.o.Data(i); err != nil {
+				return err
 			}
-			copy(data[p.Offset:], p.New)
 		}
 		s.setData(i, append(data, s.e.appended[i]...))
 	}

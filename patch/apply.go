@@ -87,7 +87,9 @@ func (p *Plan) disableSites(e *elfreloc.Edit) error {
 	if err := a.addNoted(e); err != nil {
 		return err
 	}
-	a.neutraliseLoads()
+	if err := a.neutraliseLoads(); err != nil {
+		return err
+	}
 	if a.notes != nil {
 		a.notes.warnHidden()
 	}
@@ -95,19 +97,18 @@ func (p *Plan) disableSites(e *elfreloc.Edit) error {
 	return nil
 }
 
-// patch returns the patch that disables a site. The bytes of the call are verified when they
-// are overwritten.
-func (s *Site) patch() elfreloc.Patch {
-	return elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New}
+// patch overwrites a site with its disabled form.
+func (s *Site) patch(e *elfreloc.Edit) error {
+	return e.Patch(s.Relocs.Target, elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New})
 }
 
 // disableSection disables the sites of one text section, and records them by kind.
 func (a *applier) disableSection(sites []Site) error {
-	patches := make([]elfreloc.Patch, len(sites))
 	for i := range sites {
-		patches[i] = sites[i].patch()
+		if err := sites[i].patch(a.e); err != nil {
+			return err
+		}
 	}
-	a.e.Patch(sites[0].Relocs.Target, patches...)
 	for kind := range arch.Kinds {
 		ofKind := make([]*Site, 0, len(sites))
 		for i := range sites {
@@ -252,16 +253,19 @@ type stubInSection struct {
 
 // neutraliseLoads overwrites the loads of stubs' addresses, which no call uses any more, and neutralises their
 // relocations.
-func (a *applier) neutraliseLoads() {
+func (a *applier) neutraliseLoads() error {
 	for i := range a.p.Loads {
 		l := &a.p.Loads[i]
 		if l.New != nil {
-			a.e.Patch(l.Relocs.Target, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
+			if err := a.e.Patch(l.Relocs.Target, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New}); err != nil {
+				return err
+			}
 		}
 		if l.OwnsRelocation {
 			a.neutralise(l.Reference, l.Index, a.anchors[stubInSection{l.Relocs.Target, l.Stub}])
 		}
 	}
+	return nil
 }
 
 // neutralise turns a relocation at the offset of a reference into R_*_NONE against the record of anchor, or deletes

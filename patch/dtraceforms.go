@@ -47,7 +47,9 @@ func (p *Plan) applyDTraceForms(e *elfreloc.Edit) error {
 		if s.Reloc.Type == none {
 			continue // of an earlier run
 		}
-		e.Patch(s.Relocs.Target, s.patch())
+		if err := s.patch(e); err != nil {
+			return err
+		}
 		if s.Change.Target != arch.TargetNone {
 			if err := a.retargetRelocation(s, linkerset.SymbolRef{}); err != nil {
 				return err

@@ -106,17 +106,29 @@ func (p *program) report(err error) int {
 // helpCommand shows help.
 var helpCommand = &command{
 	name: "help", synopsis: "help [COMMAND]", brief: "show this, or help on a command",
-	usage: []string{"sdtconvert help [COMMAND]"},
-	text:  "Shows help on a command.",
-	new:   func() invocation { return flagless((*program).help) },
+	usage:  []string{"sdtconvert help [COMMAND]", "sdtconvert help --man"},
+	text:   "Shows help on a command.",
+	groups: []group{{options: []*option{manualOption}}},
+	new:    func() invocation { return &helper{} },
 }
 
-func (p *program) help(args []string) (bool, error) {
-	text := ""
-	switch len(args) {
-	case 0:
-		text = overview()
-	case 1:
+var manualOption = &option{name: "man", help: "print the manual page, for man -l"}
+
+// helper is what the flags of help say.
+type helper struct{ manual bool }
+
+func (h *helper) bindFlags(s *flagSet) { s.bind("man", &h.manual) }
+
+func (h *helper) run(p *program, args []string) (bool, error) {
+	text := overview()
+	switch {
+	case h.manual && len(args) > 0:
+		return false, usagef("help --man takes no command")
+	case h.manual:
+		text = manual()
+	case len(args) > 1:
+		return false, usagef("help takes one command, and %d are given", len(args))
+	case len(args) == 1:
 		c, suggestion := commandNamed(args[0]), ""
 		if c == nil {
 			if near := message.Nearest(args[0], commandNames()); near != "" {
@@ -125,8 +137,6 @@ func (p *program) help(args []string) (bool, error) {
 			return false, usagef("unknown command %q%s", args[0], suggestion)
 		}
 		text = c.help()
-	default:
-		return false, usagef("help takes one command, and %d are given", len(args))
 	}
 	_, err := io.WriteString(p.Stdout, text)
 	return false, err

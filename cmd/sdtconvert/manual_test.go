@@ -1,78 +1,24 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/arch/machines"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 )
 
-func manual(t *testing.T) string {
-	t.Helper()
-	return string(disk.Read(t, "../../docs/sdtconvert.1"))
-}
-
-// manualSections are the sections of the manual with the flags of commands; others have theirs in its text.
-var manualSections = map[*command][]string{
-	convertCommand: {"Output of convert", "What is converted", "What is recorded", "Archives"},
-	listCommand:    {"Flags of list", "Flags of list and resolve"},
-	checkCommand:   {"Checks"}, stubsCommand: {"Stubs"}, sitesCommand: {"Sites in assembly"}, providerCommand: {"Provider files"},
-	ldCommand: {"Links"}, ccCommand: {"Compilations"}, traceCommand: {"Tracing"},
-}
-
-var (
-	manualItem = regexp.MustCompile(`(?m)^\.It .*Fl .*$`)
-	manualFlag = regexp.MustCompile(`\bFl (\S+)`)
-	headFlag   = regexp.MustCompile(`(?:^|[ ,])-(-?\w[-\w]*)`)
-)
-
-// The manual describes the flags of each command, and no others, the values that they know, and the return thunks.
-func TestManualHasTheFlags(t *testing.T) {
-	text := manual(t)
-	for c, sections := range manualSections {
-		documented, declared := map[string]bool{}, map[string]bool{}
-		for _, name := range sections {
-			_, section, ok := strings.Cut(text, "\n.Ss "+name+"\n")
-			expect.Equal(t, true, ok, "the manual has the section %s", name)
-			section, _, _ = strings.Cut(section, "\n.S")
-			for _, item := range manualItem.FindAllString(section, -1) {
-				for _, m := range manualFlag.FindAllStringSubmatch(item, -1) {
-					documented[m[1]] = true
-				}
-			}
-		}
-		for _, g := range c.groups {
-			for _, o := range slices.Concat(g.options, g.asConvert) {
-				for _, m := range headFlag.FindAllStringSubmatch(o.head, -1) {
-					declared[m[1]] = true
-				}
-				if o.head == "" {
-					declared["-"+o.name] = true
-				}
-				if o.letter != "" && slices.Contains(g.options, o) {
-					declared[o.letter] = true
-				}
-				for _, value := range o.choices {
-					expect.Contains(t, text, "Cm "+value, "a value of --%s", o.name)
-				}
-			}
-		}
-		expect.Equal(t, declared, documented, "%s: declared (-) and documented (+)", c.name)
-	}
-	for _, m := range machines.All() {
-		expect.Contains(t, text, m.Traits().ReturnThunk.Symbol, "%s", m.Traits().Name)
-	}
+// docs/sdtconvert.1 is what the program prints.
+func TestManualIsCurrent(t *testing.T) {
+	expect.Equal(t, manual(), string(disk.Read(t, "../../docs/sdtconvert.1")), "run: go run ./cmd/sdtconvert help --man >docs/sdtconvert.1")
 }
 
 // The manual has an example of each command that works on files.
 func TestEachCommandHasAnExample(t *testing.T) {
-	_, examples, found := strings.Cut(manual(t), "\n.Sh EXAMPLES\n")
+	_, examples, found := strings.Cut(manual(), "\n.Sh EXAMPLES\n")
 	examples, _, _ = strings.Cut(examples, "\n.Sh ")
 	if !found {
 		t.Fatal("the manual has no examples")

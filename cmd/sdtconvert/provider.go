@@ -27,7 +27,7 @@ func (p *program) makeProvider(args []string, triplet string) error {
 	case err != nil:
 		return err
 	case o.help:
-		_, err := p.help([]string{"provider"})
+		_, err := (&helper{}).run(p, []string{"provider"})
 		return err
 	case o.version:
 		_, err := p.version(nil)

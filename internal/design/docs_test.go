@@ -17,7 +17,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/results/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
 		found := expect.Value(filepath.Glob(tools.Root(pattern)))(t)
 		all = append(all, found...)
 	}

@@ -92,10 +92,9 @@ func TestRenameDependency(t *testing.T) {
 	disk.Absent(t, "gone")
 }
 
-// GNU ld alone has no name of its own.
-func TestLinkerIsGNU(t *testing.T) {
-	for name, want := range map[string]bool{"ld": true, "x86_64-linux-gnu-ld.bfd": true, "ld.gold": false, "x86_64-linux-gnu-ld.lld": false, "mold": false} {
-		expect.Equal(t, want, linker{path: name}.isGNU(), "%s", name)
+func TestFamilyOfLinker(t *testing.T) {
+	for name, want := range map[string]family{"ld": gnu, "x86_64-linux-gnu-ld.bfd": gnu, "ld.gold": gold, "x86_64-linux-gnu-ld.lld": lld, "mold": mold} {
+		expect.Equal(t, want, familyOf(name), "%s", name)
 	}
 }
 

@@ -212,7 +212,7 @@ func TestPlan(t *testing.T) {
 		p := expect.Value(l.plan(parseLine(args, false), made, test.missesFiles))(t, "%s", test.name)
 		expect.Equal(t, test.want != "", p.isSupervised, "%s: supervised", test.name)
 		if p.isSupervised {
-			got := strings.Join(p.arguments(args, l.linker.isGNU()), " ")
+			got := strings.Join(p.arguments(args, l.linker.family == gnu), " ")
 			expect.Equal(t, test.want, strings.ReplaceAll(got, self, "SELF"), "%s", test.name)
 		}
 	}

@@ -83,7 +83,7 @@ type examiner struct {
 	stubTexts     [][]byte // a file without any of these names no stub
 	probeTexts    [][]byte // a file without any of these names neither a stub nor a probe object
 	isRelocatable bool     // -r: the output is linked again
-	isLLD         bool
+	linker        family
 	fatLTO        map[lto.Compiler]bool // the linker takes intermediate code of this compiler's fat objects
 }
 
@@ -92,11 +92,10 @@ func newExaminer(l *link, ln *commandLine) *examiner {
 	hasFlag := func(name string) bool {
 		return slices.ContainsFunc(ln.args, func(a lineArg) bool { return a.name == name })
 	}
-	isLLD := l.linker.hasName("lld")
-	plugin := hasFlag("plugin") && !isLLD // which ignores it
+	plugin := hasFlag("plugin") && l.linker.family != lld // which ignores it
 	return &examiner{
 		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
-		isRelocatable: ln.relocatable, isLLD: isLLD,
+		isRelocatable: ln.relocatable, linker: l.linker.family,
 		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
 	}
 }
@@ -200,7 +199,7 @@ func (e *examiner) hasRecords(o *elfreloc.Object) bool {
 
 // bitcode looks at LLVM bitcode.
 func (e *examiner) bitcode(c *contents, src *input.Source) (err error) {
-	c.lto.Compiler, c.addsLibraries = lto.LLVM, e.isLLD
+	c.lto.Compiler, c.addsLibraries = lto.LLVM, e.linker == lld
 	if c.namesProbes, c.callsStubs, err = e.mentions(src.Mentions); err != nil || !c.namesProbes {
 		return err
 	}
@@ -232,7 +231,7 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	if c.elfType = o.Type; c.elfType != elf.ET_REL {
 		return nil
 	}
-	c.addsLibraries = e.isLLD && addsLibraries(o.Object)
+	c.addsLibraries = e.linker == lld && addsLibraries(o.Object)
 	c.hasUnlinkedNotes = e.isRelocatable && notes.HasUnlinked(o.Object)
 	if c.lto, err = e.ltoCode(o.Object); err != nil {
 		return err
@@ -286,7 +285,7 @@ func (e *examiner) addObject(c *contents, o *input.Object) {
 // bitcode, for which o is nil.
 func (e *examiner) addLTO(c *contents, src *input.Source, o *input.Object, probes bool) error {
 	c.generatesProbes = c.generatesProbes || probes
-	if e.isRelocatable || e.isLLD {
+	if e.isRelocatable || e.linker == lld {
 		return nil
 	}
 	symbols, err := src.LTOSymbols(o)
@@ -361,7 +360,7 @@ func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStu
 		return false, false, err
 	}
 	if typ == input.BitcodeFile {
-		c.addsLibraries = e.isLLD
+		c.addsLibraries = e.linker == lld
 		if namesProbes, callsStubs, err = e.mentions(src.Mentions); err == nil && namesProbes {
 			err = e.addLTO(c, src, nil, callsStubs)
 		}
@@ -371,7 +370,7 @@ func (e *examiner) member(c *contents, src *input.Source) (namesProbes, callsStu
 	if err != nil {
 		return e.mentions(src.Mentions)
 	}
-	c.addsLibraries = c.addsLibraries || e.isLLD && addsLibraries(o.Object)
+	c.addsLibraries = c.addsLibraries || e.linker == lld && addsLibraries(o.Object)
 	code, err := e.ltoCode(o.Object)
 	if err != nil {
 		return e.mentions(src.Mentions)

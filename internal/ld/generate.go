@@ -131,7 +131,7 @@ func extractedFiles(extractions []extraction) (names []string) {
 
 // needsGeneratedCode reports whether lld has to generate code first.
 func (p runPlan) needsGeneratedCode(e *examiner) bool {
-	return e.isLLD && p.conversion.contains(func(f *servedFile) bool { return f.lldGeneratesCode() && f.callsStubs || f.generatesProbes })
+	return e.linker == lld && p.conversion.contains(func(f *servedFile) bool { return f.lldGeneratesCode() && f.callsStubs || f.generatesProbes })
 }
 
 // argumentsForCode returns the arguments with which lld links, and writes the code. Calls of stubs are undefined

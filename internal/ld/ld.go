@@ -100,8 +100,8 @@ func (l *link) run() (process.Status, error) {
 	if isRead {
 		l.args = args
 	}
-	ln := parseLine(args, l.linker.hasName("gold"))
-	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished || l.linker.hasName("lld") && ln.generatesInputs() {
+	ln := parseLine(args, l.linker.family == gold)
+	if !ln.hasInputs() && len(ln.scripts) == 0 || ln.unfinished || l.linker.family == lld && ln.generatesInputs() {
 		return l.execLinker(nil)
 	}
 	if err := checkPipes(ln); err != nil {
@@ -111,7 +111,7 @@ func (l *link) run() (process.Status, error) {
 	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
 	l.warnOfKernelTracepoints(s.inputs())
 	l = l.withTarget(s.target())
-	l.Convert.Patch.GroupedNotes = l.linker.isGNU() && s.contains(func(in *inputFile) bool { return in.hasUnlinkedNotes })
+	l.Convert.Patch.GroupedNotes = l.linker.family == gnu && s.contains(func(in *inputFile) bool { return in.hasUnlinkedNotes })
 	if err := s.checkRecordsTogether(l.Convert.Patch.Layout); err != nil {
 		return process.Status{}, err
 	}

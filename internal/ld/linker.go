@@ -31,8 +31,33 @@ const (
 // the linker runs may link. More means that one finds a copy of itself.
 const maxDepth = 8
 
+// family is what linkers that do the same have in common.
+type family string
+
+const (
+	gnu  family = "ld" // also any other: GNU ld has no name of its own
+	gold family = "gold"
+	lld  family = "lld"
+	mold family = "mold"
+)
+
+// familyOf returns the family of a linker, whose file, or what a link leads to, has it in its name.
+func familyOf(path string) family {
+	names := filepath.Base(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		names += " " + filepath.Base(real)
+	}
+	for _, f := range []family{gold, lld, mold} {
+		if strings.Contains(names, string(f)) {
+			return f
+		}
+	}
+	return gnu
+}
+
 // linker is the real linker.
 type linker struct {
+	family
 	path    string
 	environ []string // that it gets
 }
@@ -56,7 +81,7 @@ func findReal(p *process.Process, flag, name string) (linker, error) {
 		return linker{}, fmt.Errorf("%s: leads to sdtconvert itself; name the real linker with %s or --linker", name, envLinker)
 	}
 	path, err := linkerPath(p, flag, name)
-	return linker{path, p.EnvironWith(envDepth, strconv.Itoa(depth+1))}, err
+	return linker{familyOf(path), path, p.EnvironWith(envDepth, strconv.Itoa(depth+1))}, err
 }
 
 func linkerPath(p *process.Process, flag, name string) (string, error) {
@@ -125,15 +150,6 @@ func sameFile(a, b string) bool {
 	infoB, errB := os.Stat(b)
 	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
 }
-
-// hasName reports whether the linker has a name, or one with that in it.
-func (l linker) hasName(name string) bool {
-	real, err := filepath.EvalSymlinks(l.path)
-	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
-}
-
-// isGNU reports whether the linker is GNU ld, which has no name of its own.
-func (l linker) isGNU() bool { return !l.hasName("gold") && !l.hasName("lld") && !l.hasName("mold") }
 
 // command returns a run of the linker.
 func (l linker) command(words []string) *exec.Cmd {

@@ -40,7 +40,7 @@ func enter(t *testing.T, files map[string]string) {
 func testLink(linker string) *link {
 	p := &process.Process{Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}
 	l := &link{Process: p, session: newSession(p)}
-	l.linker.path = linker
+	l.linker.path, l.linker.family = linker, familyOf(linker)
 	l.Convert.Jobs, l.Convert.Patch = 2, testOptions()
 	return l
 }

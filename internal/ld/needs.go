@@ -306,7 +306,7 @@ func addLibrary(lacking *emit.Requirements, file string) error {
 // librariesToRepeat returns the arguments that lead to shared libraries with providers of what a link lacks. GNU
 // ld drops a library of --as-needed that nothing before it refers to.
 func (l *link) librariesToRepeat(lacking *emit.Requirements, files []linkedFile) (arguments []string) {
-	if !l.linker.isGNU() {
+	if l.linker.family != gnu {
 		return nil
 	}
 	for _, f := range files {

@@ -181,7 +181,7 @@ func stopError(r runResult) error {
 
 // runForOutput runs the linker for its output.
 func (l *link) runForOutput(p runPlan, c *fileConverter, s *supervise.Supervisor) (runResult, error) {
-	cmd := l.command(p.arguments(l.args, l.linker.isGNU()))
+	cmd := l.command(p.arguments(l.args, l.linker.family == gnu))
 	if p.code.descriptors == nil {
 		return l.superviseCommand(p, c, s, cmd, nil)
 	}
@@ -432,13 +432,13 @@ func (r *supervisedRun) answerDefinitions(o *supervise.Open) {
 // definitions returns the input that defines what the link lacks.
 func (r *supervisedRun) definitions() ([]byte, error) {
 	// gold opens the files of the line before those that they lead it to.
-	files := r.state.filesBeforeDefinitions(r.plan.conversion.files, r.plan.definesAll || r.linker.hasName("gold"))
+	files := r.state.filesBeforeDefinitions(r.plan.conversion.files, r.plan.definesAll || r.linker.family == gold)
 	lacking, _, err := r.requirements(files, r.state.readsConverted())
 	if err != nil {
 		return nil, err
 	}
 	r.state.recordDefinitions(objectsOf(lacking))
-	if references := ltoReferences(files); len(references) > 0 && !r.converter.examiner.isLLD {
+	if references := ltoReferences(files); len(references) > 0 && r.linker.family != lld {
 		if lacking == nil {
 			lacking = r.machineOf(files)
 		}

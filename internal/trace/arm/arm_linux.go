@@ -86,7 +86,11 @@ func (a *Armer) armSites(found []*probe.Site) error {
 			if i > 0 {
 				room = min(room, found[i-1].Address-s.Address)
 			}
-			if err := a.armSite(s, int(room)); err != nil {
+			err := a.armSite(s, int(room))
+			if isGone(err) {
+				return err
+			}
+			if err != nil {
 				s.Refused = err.Error()
 			}
 		}

@@ -204,8 +204,7 @@ func (a *Armer) putBack(s *probe.Site, current []byte) bool {
 	}
 	length := min(int(js.Offset)+len(js.Fixed), len(s.Original))
 	if evictor, ok := a.injector.Machine.(arch.Evictor); ok && js.Offset == 0 && js.Resume == 1 {
-		_, evicted := successors(evictor, s.Original, s)
-		length = max(length, evicted)
+		length = max(length, a.evictedLength(evictor, s, current))
 	}
 	if a.writeCode(s.Address, s.Original[:length]) != nil {
 		return false

@@ -59,6 +59,17 @@ func (in *Injector) CanMapHops(at uint64) bool {
 	return !in.hops.all[page] && space.isFree(page, page+space.page, hopHeapRoom)
 }
 
+// MayHold reports whether a page between two addresses has hops, or can become one that has.
+func (in *Injector) MayHold(start, end uint64) bool {
+	space, err := in.space()
+	if err != nil {
+		return false
+	}
+	start, end = start&^(space.page-1), roundUp(end, space.page)
+	i, _ := slices.BinarySearch(in.hops.sorted, start)
+	return i < len(in.hops.sorted) && in.hops.sorted[i] < end || space.hasFree(start, end, hopHeapRoom)
+}
+
 // hopCode returns the code of a hop, and the first and the last of its pages.
 func (in *Injector) hopCode(at, to, page uint64) (code []byte, first, last uint64) {
 	if code = in.Machine.Jump(at, to); code == nil {

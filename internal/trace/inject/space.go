@@ -60,6 +60,25 @@ func (s *addressSpace) isFree(start, end, heapRoom uint64) bool {
 	return end <= s.brk || s.brk == 0 || start >= s.heapEnd+heapRoom
 }
 
+// hasFree reports whether a page between two addresses is free.
+func (s *addressSpace) hasFree(start, end, heapRoom uint64) bool {
+	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].End > start })
+	for ; start < end; i++ {
+		next := end
+		if i < len(s.maps) {
+			next = min(end, s.maps[i].Start)
+		}
+		if start < next && (s.isFree(start, start+s.page, heapRoom) || s.isFree(next-s.page, next, heapRoom)) {
+			return true
+		}
+		if i >= len(s.maps) {
+			break
+		}
+		start = max(start, s.maps[i].End)
+	}
+	return false
+}
+
 // near returns a free range of a size, a power of two, that is at most so far from an address: below it, else above. It begins at a multiple of
 // the size. It is 0 if there is none.
 func (s *addressSpace) near(address, size, distance uint64) uint64 {

@@ -3,7 +3,6 @@ package ptrace
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -105,7 +104,7 @@ func (p *Process) Stopped() (ids []int) {
 // ReadAt implements io.ReaderAt: the memory of the process.
 func (p *Process) ReadAt(data []byte, address int64) (int, error) {
 	if p.memory == nil {
-		return 0, io.ErrClosedPipe
+		return 0, ErrGone
 	}
 	return p.memory.ReadAt(data, address)
 }
@@ -123,7 +122,7 @@ func (p *Process) Read(address uint64, data []byte) error {
 
 // Write writes memory of a stopped process, code too. Kernels may forbid that through the file; ptrace may still do it.
 func (p *Process) Write(address uint64, data []byte) error {
-	err := error(io.ErrClosedPipe)
+	err := ErrGone
 	if p.memory != nil {
 		if _, err = p.memory.WriteAt(data, int64(address)); err == nil {
 			return nil
