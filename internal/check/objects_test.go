@@ -233,7 +233,7 @@ func TestEveryArgumentMismatch(t *testing.T) {
 						b.Error(f.Message)
 					}
 					return fmt.Sprintf("%s %s %d", f.Rule, strings.NewReplacer("_Z5twicei", "twice", "_Z4morei", "more").Replace(f.Function), n)
-				}, "--allow=live-call", file)
+				}, "--allow=live-call", "--allow=not-converted", file)
 			}
 			mismatches("many.o")
 			b.convert("--stapsdt", "many.o")
