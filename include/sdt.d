@@ -11,10 +11,9 @@
  *		probe!("shop", "placed")(number, text.toStringz);
  *
  * A probe is a NOP with a note, as of the C headers that `sdtconvert provider -h` makes. Tracers of Linux find it in
- * any program, and nothing has to be installed to build it. Linked through sdtconvert, the program also records the
- * function of each probe. Arguments, twelve at most, are integers, booleans, characters, enumerations and pointers.
- * `enabled` is false unless the probe is traced. Both are nothing on systems and machines where the note has no form, and with
- * dmd.
+ * any program, and nothing has to be installed to build it or converted. `sdtconvert` lists, checks and traces it.
+ * Arguments, twelve at most, are integers, booleans, characters, enumerations and pointers. `enabled` is false unless
+ * the probe is traced. Both are nothing on systems and machines where the note has no form, and with dmd.
  */
 module sdt;
 

@@ -11,10 +11,10 @@
 //! ```
 //!
 //! A probe is a NOP with a note, as of the C headers that `sdtconvert provider -h` makes. Tracers of Linux find it in
-//! any program, and nothing has to be installed to build it. Linked through sdtconvert, the program also records the
-//! function of each probe. Arguments, twelve at most, are `i8` to `i64`, `u8` to `u64`, `isize`, `usize`, `bool` and `ptr`,
-//! which is any pointer or reference. `sdt_enabled!` is false unless the probe is traced. Both are nothing on systems and
-//! machines where the note has no form: there, arguments are checked and not evaluated.
+//! any program, and nothing has to be installed to build it or converted. `sdtconvert` lists, checks and traces it.
+//! Arguments, twelve at most, are `i8` to `i64`, `u8` to `u64`, `isize`, `usize`, `bool` and `ptr`, which is any
+//! pointer or reference. `sdt_enabled!` is false unless the probe is traced. Both are nothing on systems and machines
+//! where the note has no form: there, arguments are checked and not evaluated.
 
 /// Fires a probe: `sdt_probe!(provider, name, type = value, ...)`.
 #[macro_export]

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -167,7 +168,7 @@ func TestPackages(t *testing.T) {
 	tools.Need(t, "go", "gcc")
 	const name = "docs/output.md"
 	body := blockWith(t, name, "elfreloc.Open")
-	module := strings.Replace(blockWith(t, name, "replace sdtconvert"), "../sdtconvert", tools.Root(), 1)
+	module := strings.Replace(blockWith(t, name, "replace sdtconvert"), "../sdtconvert", strconv.Quote(tools.Root()), 1)
 	p := newProject(t, filepath.Dir(converter), map[string]string{
 		"shop.text": shop,
 		"go.mod":    "module convert\n\ngo 1.26\n\n" + module,
@@ -210,5 +211,5 @@ func main() {
 }
 `,
 	})
-	p.must("gcc -O2 -x c -c shop.text -o shop.o\ncp " + tools.Root("go.sum") + " .\nGOFLAGS=-mod=mod GOPROXY=off GOWORK=off go run .\nsdtconvert shop.o\ncmp shop.o converted.o")
+	p.must("gcc -O2 -x c -c shop.text -o shop.o\ncp '" + tools.Root("go.sum") + "' .\nGOFLAGS=-mod=mod GOPROXY=off GOWORK=off go run .\nsdtconvert shop.o\ncmp shop.o converted.o")
 }

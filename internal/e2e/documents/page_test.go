@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,11 +86,20 @@ func newProject(t *testing.T, bin string, files map[string]string) *project {
 }
 
 // sh runs a command. With $CC, Meson has no sccache in front of the compiler, whose server may not
-// start in time.
+// start in time. An sdtconvert of the system is not found, and neither is its description for pkg-config.
 func (p *project) sh(command string) (string, error) {
 	return tools.Command{Directory: p.directory, Env: []string{
-		"PATH=" + p.bin + ":" + os.Getenv("PATH"), "CPATH=" + tools.Root("include"), "LC_ALL=C", "CC=cc",
+		"PATH=" + p.bin + ":" + systemPath(), "PKG_CONFIG_LIBDIR=/", "CPATH=" + tools.Root("include"), "LC_ALL=C", "CC=cc",
 	}}.Try("sh", "-ec", command)
+}
+
+// systemPath returns PATH without directories that have an sdtconvert.
+func systemPath() string {
+	path := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(directory string) bool {
+		_, err := os.Stat(filepath.Join(directory, "sdtconvert"))
+		return err == nil
+	})
+	return strings.Join(path, string(filepath.ListSeparator))
 }
 
 // must runs a command that succeeds.

@@ -78,7 +78,7 @@ func TestAgent(t *testing.T) {
 			r.machine.Need(t)
 			directory := t.TempDir()
 			for _, name := range []string{"agent", "agentlibrary"} {
-				words := append(r.machine.CC(r.cc), strings.Fields(r.flags+" -fPIC -I"+include)...)
+				words := append(r.machine.CC(r.cc), append(strings.Fields(r.flags), "-fPIC", "-I"+include)...)
 				tools.Must(t, words[0], append(words[1:], "-c", "testdata/"+name+".c", "-o", filepath.Join(directory, name+".o"))...)
 				tools.Must(t, converter, filepath.Join(directory, name+".o"))
 			}

@@ -18,7 +18,7 @@ import (
 // provider files know all machines.
 var withoutProbes = []string{
 	"x86_64-apple-macos11 -stdlib=libc++", "arm64-apple-macos11 -stdlib=libc++", "arm64-apple-ios -stdlib=libc++",
-	"x86_64-w64-windows-gnu", "i686-w64-windows-gnu", "x86_64-pc-windows-cygnus", "wasm32-unknown-unknown", "wasm32-wasi",
+	"x86_64-w64-windows-gnu", "i686-w64-windows-gnu", "x86_64-pc-windows-cygnus", "wasm32-unknown-unknown", "wasm32-wasip1",
 	"x86_64-pc-windows-msvc -ffreestanding", "aarch64-pc-windows-msvc -ffreestanding", "mips64-linux-gnu -DALONE", "riscv32-linux-gnu -DALONE",
 }
 
@@ -94,7 +94,7 @@ func TestOldC(t *testing.T) {
 	headers := systemHeaders(t)
 	for _, compiler := range []string{"gcc", toolchains.OldLLVM("clang")} {
 		tools.Need(t, compiler)
-		checkSystem(t, compileSystem(t, compiler, "-std=gnu89 -Wdeclaration-after-statement", "c", headers), true)
+		checkSystem(t, compileSystem(t, compiler, "-std=gnu89 -Wdeclaration-after-statement -Wnested-externs", "c", headers), true)
 	}
 }
 
@@ -121,6 +121,32 @@ func TestOtherCompilers(t *testing.T) {
 	}
 	for language, standard := range map[string]string{"c": "c99", "c++": "c++14"} {
 		checkSystem(t, compileSystem(t, clang, strings.Join(append(flags, "-std="+standard), " "), language, headers), false)
+	}
+}
+
+// TestClangCL compiles with clang's driver for the command lines of Microsoft's compiler.
+func TestClangCL(t *testing.T) {
+	clang := toolchains.LLVM("clang")
+	tools.Need(t, clang)
+	headers := systemHeaders(t)
+	for _, language := range []string{"/TC", "/TP"} {
+		object := filepath.Join(t.TempDir(), "systems.obj")
+		tools.Must(t, clang, "--driver-mode=cl", "--target=x86_64-pc-windows-msvc", "/nologo", "/c", "/W4", "/WX", language, "/I", include, "/I", headers,
+			"/Fo"+object, "testdata/systems.c")
+		checkSystem(t, object, false)
+	}
+}
+
+// TestClangTidy looks for what clang-tidy says of macros, in the headers and where they are used.
+func TestClangTidy(t *testing.T) {
+	tidy := toolchains.LLVM("clang-tidy")
+	tools.Need(t, tidy)
+	headers := systemHeaders(t)
+	for _, language := range []string{"c", "c++"} {
+		arguments := []string{"--quiet", "--checks=-*,bugprone-macro-parentheses,performance-no-int-to-ptr", "--warnings-as-errors=*", "--header-filter=.*",
+			"testdata/systems.c", "--", "-x", language, "-I" + include, "-I" + headers}
+		tools.Must(t, tidy, arguments...)
+		tools.Refuses(t, "undeclared", tidy, append(arguments, "-DMISTYPED")...)
 	}
 }
 

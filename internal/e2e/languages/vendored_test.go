@@ -3,6 +3,7 @@ package languages
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,25 +14,37 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// TestVendored builds programs with the macros of include/rust and include/sdt.d, with nothing of sdtconvert but these files: tracers
-// find the notes, and guards see the semaphores. Linked through sdtconvert, functions are recorded.
+// TestVendored builds programs with the macros of include/rust, include/sdt.d and include/sdt.zig, with nothing of sdtconvert but these
+// files: tracers find the notes, and guards see the semaphores. A link through sdtconvert changes nothing of that.
 func TestVendored(t *testing.T) {
-	for name, command := range map[string]string{
-		"rust":           "rustc --edition 2021 -o OUT testdata/shop.rs",
-		"rust optimised": "rustc --edition 2021 -O -o OUT testdata/shop.rs",
-		"gdc":            "gdc -O2 -o OUT testdata/shop.d ../../../include/sdt.d",
-		"ldc":            "ldc2 -O2 -of=OUT testdata/shop.d ../../../include/sdt.d",
+	const (
+		rust    = "rustc --edition 2021 -o OUT testdata/shop.rs"
+		gdc     = "gdc -O2 -o OUT testdata/shop.d ../../../include/sdt.d"
+		ldc     = "ldc2 -O2 -of=OUT testdata/shop.d ../../../include/sdt.d"
+		sources = " -lc -fllvm --dep sdt -Mroot=testdata/shop.zig -Msdt=../../../include/sdt.zig"
+	)
+	for name, c := range map[string]struct{ build, linked string }{
+		"rust":           {rust, rust + " -C link-arg=-BLINKERS"},
+		"rust optimised": {rust + " -O", rust + " -O -C link-arg=-BLINKERS"},
+		"gdc":            {gdc, gdc + " -BLINKERS"},
+		"ldc":            {ldc, ldc + " -Xcc=-BLINKERS"},
+		"zig":            {"zig build-exe -femit-bin=OUT" + sources, "zig build-obj -fcompiler-rt -femit-bin=OUT.o" + sources + "; cc -BLINKERS -o OUT OUT.o"},
+		"zig optimised":  {"zig build-exe -O ReleaseFast -femit-bin=OUT" + sources, "zig build-obj -O ReleaseFast -fcompiler-rt -femit-bin=OUT.o" + sources + "; cc -BLINKERS -o OUT OUT.o"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			compiler, _, _ := strings.Cut(c.build, " ")
+			if compiler == "zig" && tools.Lacks("zig", "cc") { // Debian has none
+				t.Skip("needs zig")
+			}
+			tools.Need(t, compiler, "readelf", "sh")
 			out := filepath.Join(t.TempDir(), "shop")
-			words := strings.Fields(strings.Replace(command, "OUT", out, 1))
-			tools.Need(t, words[0], "readelf")
-			tools.Must(t, words[0], words[1:]...)
-			checkVendored(t, out)
-			link := map[string][]string{"rustc": {"-C", "link-arg=-B" + wrappers}, "gdc": {"-B" + wrappers}, "ldc2": {"-Xcc=-B" + wrappers}}[words[0]]
-			tools.Must(t, words[0], append(words[1:], link...)...)
-			checkVendored(t, out)
+			shell := tools.Command{Env: []string{"ZIG_LOCAL_CACHE_DIR=" + t.TempDir(), "ZIG_GLOBAL_CACHE_DIR=" + t.TempDir()}}
+			for _, script := range []string{c.build, c.linked} {
+				shell.Must(t, "sh", "-ec", strings.NewReplacer("OUT", "'"+out+"'", "LINKERS", "'"+wrappers+"'").Replace(script))
+				checkVendored(t, out)
+				expect.Contains(t, tools.Must(t, converter, "list", out), "serve", "the function")
+			}
 		})
 	}
 }
@@ -56,6 +69,36 @@ func checkVendored(t *testing.T, program string) {
 			}
 		}
 		expect.Equal(t, 3, count, "hits of %s in\n%s", probe, counts)
+	}
+}
+
+// TestWeakStubs links programs that call stubs with the weak stubs of the page, without sdtconvert and through it.
+func TestWeakStubs(t *testing.T) {
+	block := regexp.MustCompile("(?s)```c\n(#define STUB .*?)```").FindStringSubmatch(page(t))
+	if block == nil {
+		t.Fatal("docs/languages.md has no weak stubs")
+	}
+	for name, c := range map[string]struct{ build, through string }{
+		"Fortran":     {"gfortran -O2 -o OUT shop.f90 stubs.c", " -BLINKERS"},
+		"Fortran LTO": {"gfortran -O2 -flto -o OUT shop.f90 stubs.c", " -BLINKERS"},
+		"Ada":         {"gcc -O2 -c stubs.c; gnatmake -f -O2 -o OUT shop.adb -largs stubs.o", " -BLINKERS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, "gfortran", "gnatmake", "gcc", "sh")
+			language, _, _ := strings.Cut(name, " ")
+			in := tools.Command{Directory: t.TempDir()}
+			disk.Write(t, filepath.Join(in.Directory, "stubs.c"), block[1])
+			for file, text := range newSection(t, language).files {
+				disk.Write(t, filepath.Join(in.Directory, file), text)
+			}
+			out := filepath.Join(in.Directory, "plain")
+			in.Must(t, "sh", "-ec", strings.Replace(c.build, "OUT", "plain", 1))
+			expect.Equal(t, true, isSum(tools.Must(t, out)))
+			tools.Refuses(t, "holds no records", converter, "list", out)
+			in.Must(t, "sh", "-ec", strings.Replace(c.build, "OUT", "shop", 1)+strings.Replace(c.through, "LINKERS", "'"+wrappers+"'", 1))
+			checkVendored(t, filepath.Join(in.Directory, "shop"))
+		})
 	}
 }
 

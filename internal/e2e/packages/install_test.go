@@ -65,6 +65,7 @@ func installed(prefix string) (all []string) {
 		"-rw-r--r-- include/sdtconvert/rust/lib.rs",
 		"-rw-r--r-- include/sdtconvert/rust/sdt.rs",
 		"-rw-r--r-- include/sdtconvert/sdt.d",
+		"-rw-r--r-- include/sdtconvert/sdt.zig",
 		"-rw-r--r-- include/sdtconvert/usdt.h",
 		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
 		"Lrwxrwxrwx libexec/sdtconvert/ld",

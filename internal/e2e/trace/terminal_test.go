@@ -1,9 +1,13 @@
 package trace
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +22,7 @@ import (
 // terminal is a shell on a terminal of its own.
 type terminal struct {
 	*os.File
+	shell int // its process ID
 	mutex sync.Mutex
 	out   strings.Builder
 	seen  int
@@ -36,7 +41,7 @@ func openTerminal(t *testing.T) *terminal {
 	shell.Stdin, shell.Stdout, shell.Stderr = slave, slave, slave
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	expect.OK(t, shell.Start())
-	term := &terminal{File: master}
+	term := &terminal{File: master, shell: shell.Process.Pid}
 	go func() {
 		buffer := make([]byte, 4096)
 		for {
@@ -72,6 +77,20 @@ func (term *terminal) send(t *testing.T, text, want string) {
 	})
 }
 
+// waitStopped waits until all processes of the shell's jobs have stopped. The shell says so when its child has; one that is late still reads what is
+// typed next.
+func (term *terminal) waitStopped(t *testing.T) {
+	t.Helper()
+	expect.Soon(t, func() bool {
+		paths := expect.Value(filepath.Glob("/proc/[0-9]*/stat"))(t)
+		return !slices.ContainsFunc(paths, func(path string) bool {
+			text, _ := os.ReadFile(path)
+			fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // state, parent, group, session
+			return len(fields) > 3 && fields[3] == strconv.Itoa(term.shell) && fields[2] != fields[3] && !strings.Contains("Tt", fields[0])
+		})
+	})
+}
+
 // A traced program has the terminal: it reads lines, is stopped and continued by the shell, and gets Ctrl-C. So has a pager.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
@@ -82,6 +101,7 @@ func TestTerminal(t *testing.T) {
 		term.send(t, traced+"sed -u s/x/yy/\n", traced)
 		term.send(t, "axb\n", "ayyb")
 		term.send(t, "\x1a", "Stopped")
+		term.waitStopped(t)
 		term.send(t, "echo in the $((1 + 1))nd line\n", "in the 2nd line")
 		term.send(t, "fg\n", "sed")
 		term.send(t, "cxd\n", "cyyd")

@@ -1,5 +1,6 @@
 #ifndef _sdtp_notes
 #define _sdtp_notes 1
+/* NOLINTBEGIN(bugprone-macro-parentheses): names and pieces of assembly are no expressions. */
 #if defined(__FreeBSD__) || defined(__sun)
 #error "this header has probes of Linux: make it for the system, with --target"
 #endif
@@ -273,4 +274,5 @@ template <class T> passed<T> pass(T); /* no function of its own: in the name of 
 #define _sdtp_declare(s, seen)
 #define _sdtp_enabled(where, s, name) (0)
 #endif
+/* NOLINTEND(bugprone-macro-parentheses) */
 #endif
