@@ -58,6 +58,9 @@ records or notes of, each with the function that holds its sites, as dtrace -l d
 		{title: "Names of stubs, which distinguish unconverted calls of them from disabled forms", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
 		{title: "How functions are shown", options: []*option{demangleOption, inlinesOption}},
 	},
+	after: `The kind of a site is probe, tail, cond-tail, or of a guard isenabled, isenabled-tail
+or isenabled-cond-tail. Its state is unconverted, disabled, armed while a tracer has
+patched it, or unknown. inspect has the same words, and refused.`,
 	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",
 	new:  func() invocation { return &listFlags{} },
 }

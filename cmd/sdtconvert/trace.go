@@ -28,7 +28,7 @@ var (
 	traceTypesOption = &option{name: "types", letter: "s", value: "FILE.d", complete: completeFile,
 		help: "a provider file, or its text, with the types and names of arguments; may be repeated"}
 	traceFollowOption = &option{name: "follow", letter: "f",
-		help: "trace child processes too, and the programs that they and a process become"}
+		help: "trace child processes too, also those that -p has already, and the programs that they and a process become"}
 	traceCountOption = &option{name: "count", letter: "c",
 		help: "only count hits, by probe and function"}
 	traceByOption = &option{name: "by", value: "KEY[,KEY]",

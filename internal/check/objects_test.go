@@ -181,7 +181,7 @@ func TestArgumentMismatch(t *testing.T) {
 		if b.machine == toolchains.ARM || b.machine == toolchains.I386 {
 			return // where there are calls
 		}
-		b.finds(append(want, "live-call three.o three app___start"), "fire.o", "define.o", "three.o")
+		b.finds(append(want, "not-converted three.o three app___start"), "fire.o", "define.o", "three.o")
 		b.convert("three.o")
 		b.finds(want, "fire.o", "define.o", "three.o")
 	})
@@ -233,7 +233,7 @@ func TestEveryArgumentMismatch(t *testing.T) {
 						b.Error(f.Message)
 					}
 					return fmt.Sprintf("%s %s %d", f.Rule, strings.NewReplacer("_Z5twicei", "twice", "_Z4morei", "more").Replace(f.Function), n)
-				}, "--allow=live-call", file)
+				}, "--allow=live-call", "--allow=not-converted", file)
 			}
 			mismatches("many.o")
 			b.convert("--stapsdt", "many.o")

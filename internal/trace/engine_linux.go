@@ -113,6 +113,11 @@ func (t *tracer) start() error {
 			return err
 		}
 	}
+	if t.Follow {
+		for _, pid := range t.PIDs {
+			t.attachChildren(pid)
+		}
+	}
 	if len(t.Program) > 0 {
 		return t.startProgram()
 	}

@@ -48,6 +48,26 @@ func (t *tracer) attachProcess(pid int) error {
 	}
 }
 
+// attachChildren traces the children that a process has already, and theirs. One that cannot be traced is left alone.
+func (t *tracer) attachChildren(pid int) {
+	for _, child := range ptrace.Children(pid) {
+		err := t.attachProcess(child)
+		if p := t.processes[child]; err != nil && p != nil {
+			for tid := range p.Threads {
+				delete(t.owners, tid)
+				ptrace.LetGo(tid)
+			}
+			delete(t.processes, child)
+			t.release(p)
+		}
+		if err == nil {
+			t.attachChildren(child)
+		} else if !ptrace.IsZombie(child) && ptrace.ProcessOf(child) == child {
+			t.Warn(err)
+		}
+	}
+}
+
 // seizeAll seizes the threads of a process. A thread that ends before it is seized may leave its ID to another process.
 func (t *tracer) seizeAll(p *tracee, pid int) error {
 	for found := true; found; {

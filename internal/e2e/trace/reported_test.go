@@ -238,6 +238,49 @@ int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 8000; i++) {
 	expect.Contains(t, messages.String(), "it is armed again")
 }
 
+// A process that is followed is traced with the children that it has already, and theirs; without -f it is traced alone.
+func TestChildrenThatAreThere(t *testing.T) {
+	t.Parallel()
+	needPtrace(t)
+	program := compile(t, gcc(), write(t, "server.c", `#include <stdio.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <sdt.h>
+static void serve(const char *who) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) { DTRACE_PROBE1(server___query, const char *, who); usleep(1000); }
+}
+int main(void) {
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!fork()) serve("grandchild");
+		serve("child");
+	}
+	puts("ready"); fflush(stdout);
+	for (;;) pause();
+}
+`))
+	running := exec.Command(program)
+	out := expect.Value(running.StdoutPipe())(t)
+	expect.OK(t, running.Start())
+	defer running.Wait()
+	defer running.Process.Kill()
+	out.Read(make([]byte, 6))
+	time.Sleep(100 * time.Millisecond)
+	pid := strconv.Itoa(running.Process.Pid)
+	for _, flags := range [][]string{{}, {"--breakpoints"}} {
+		for _, who := range []string{"child", "grandchild"} {
+			got := trace(t, append(flags, "-f", "-n", "20", "--filter", `arg0 == "`+who+`"`, "-p", pid)...)
+			expect.OK(t, got.err, "%s", got.messages)
+			expect.Equal(t, 20, len(got.lines))
+		}
+	}
+	got := trace(t, "--for", "100ms", "-p", pid)
+	expect.OK(t, got.err, "%s", got.messages)
+	expect.Equal(t, 0, len(got.lines))
+}
+
 // Sites at which no jump fits are named before the program meets them, and can be left alone.
 func TestNoBreakpoints(t *testing.T) {
 	t.Parallel()

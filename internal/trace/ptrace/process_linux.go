@@ -266,6 +266,23 @@ func childrenOf(pid, tid int) (children []int, err error) {
 	return children, err
 }
 
+// Children returns the children of a process that the tracer does not hold, but for itself and the process that has started it.
+func Children(pid int) (pids []int) {
+	own := map[int]bool{}
+	for at := os.Getpid(); at > 1 && !own[at]; at, _ = strconv.Atoi(Status(at, "PPid")) {
+		own[at] = true
+	}
+	for _, tid := range ThreadIDs(pid) {
+		children, _ := childrenOf(pid, tid)
+		for _, child := range children {
+			if !own[child] && !isOurs(child) {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}
+
 // isOurs reports whether the tracer holds a process already, of whose beginning it will be told.
 func isOurs(pid int) bool {
 	tracer, _ := strconv.Atoi(Status(pid, "TracerPid"))
