@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -45,7 +46,7 @@ func Example() {
 	for _, fault := range faults {
 		fmt.Println(fault)
 	}
-	linkerset.Sort(entries)
+	slices.SortStableFunc(entries, func(a, b linkerset.Entry) int { return a.Address.Compare(b.Address) })
 	probes := linkerset.NewProbes(im, opts.ProbePrefix)
 	for _, e := range entries {
 		probe, err := probes.Lookup(e.Probe)

@@ -2,7 +2,6 @@ package linkerset
 
 import (
 	"fmt"
-	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -135,9 +134,4 @@ func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
 
 func recordError(im image.Image, at image.Addr, format string, args ...any) error {
 	return &elfreloc.Error{File: im.Name(), Section: im.Place(at), Err: fmt.Errorf(format, args...)}
-}
-
-// Sort orders entries by their sites, stably.
-func Sort(entries []Entry) {
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Address.Compare(b.Address) })
 }

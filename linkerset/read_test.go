@@ -3,6 +3,7 @@ package linkerset_test
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			n++
 			o, m := open(t, after)
 			entries, probes := read(t, l, o, m)
-			linkerset.Sort(entries)
+			slices.SortStableFunc(entries, func(a, b linkerset.Entry) int { return a.Address.Compare(b.Address) })
 			var got []site
 			for i, e := range entries {
 				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Address.Section].Name, e.Address.Offset})
