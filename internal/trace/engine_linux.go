@@ -398,9 +398,17 @@ func (t *tracer) gone(p *tracee, c ptrace.Change) {
 	}
 	delete(p.Threads, c.TID)
 	if len(p.Threads) == 0 && t.processes[p.ID] == p {
-		delete(t.processes, p.ID)
-		t.release(p)
+		t.forget(p)
 	}
+}
+
+// forget drops a process that is not traced any more, whose threads are others' from now on.
+func (t *tracer) forget(p *tracee) {
+	for tid := range p.Threads {
+		delete(t.owners, tid)
+	}
+	delete(t.processes, p.ID)
+	t.release(p)
 }
 
 // release reads what a process has left in its rings.

@@ -92,11 +92,7 @@ func (t *tracer) executed(p *tracee, pid int) {
 		}
 	}
 	if p.ID == pid { // and not a child of vfork
-		for tid := range p.Threads {
-			delete(t.owners, tid)
-		}
-		delete(t.processes, pid)
-		t.release(p)
+		t.forget(p)
 	}
 	if !t.Follow {
 		t.result.Untraced++

@@ -54,11 +54,9 @@ func (t *tracer) attachChildren(pid int) {
 		err := t.attachProcess(child)
 		if p := t.processes[child]; err != nil && p != nil {
 			for tid := range p.Threads {
-				delete(t.owners, tid)
 				ptrace.LetGo(tid)
 			}
-			delete(t.processes, child)
-			t.release(p)
+			t.forget(p)
 		}
 		if err == nil {
 			t.attachChildren(child)

@@ -18,6 +18,7 @@ package arm
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/trace/inject"
@@ -42,8 +43,8 @@ const (
 // jumpPrefixes change nothing of a near jump in 64-bit mode: segments and REX (Intel SDM, volume 2, 2.1.1 and 2.2.1).
 var jumpPrefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f}
 
-// prefixSequences are what may be before a jump: each of jumpPrefixes, and two of the first four.
-var prefixSequences = func() (all [][]byte) {
+// prefixSequences returns what may be before a jump: each of jumpPrefixes, and two of the first four.
+var prefixSequences = sync.OnceValue(func() (all [][]byte) {
 	for _, first := range jumpPrefixes {
 		all = append(all, []byte{first})
 	}
@@ -53,7 +54,7 @@ var prefixSequences = func() (all [][]byte) {
 		}
 	}
 	return all
-}()
+})
 
 // eviction is what makes room for the jump of a site.
 type eviction struct {
@@ -106,14 +107,16 @@ func (a *Armer) evict(s *probe.Site, js arch.JumpSite, t *arch.Trampoline, curre
 	}
 	e := eviction{site: s.Address, current: current, jumps: []evictionJump{{distance: 1, to: t.Address}}, pages: a.injector.HopPages(s.Address, mostHopPages)}
 	isCall := func(m arch.Moved) bool { return m.Call }
+	looks := mostLooks
 	for more := range mostMoved {
 		moves := successors(evictor, current, s, more)
 		if moves == nil || slices.ContainsFunc(moves, isCall) && slices.ContainsFunc(a.Stopped(), a.HasShadowStack) || !a.moveInstructions(&e, area, evictor, len(moves)) {
 			return nil
 		}
-		if a.placeLayouts(&e, more > 0) {
+		if a.placeLayouts(&e, looks) {
 			return a.placed(&e, s, t)
 		}
+		looks = otherLooks
 	}
 	return nil
 }
@@ -139,11 +142,8 @@ func (a *Armer) moveInstructions(e *eviction, area *inject.Area, evictor arch.Ev
 }
 
 // placeLayouts finds places for the hops of an eviction: first with plain jumps, then with prefixes before one of those that take the place of instructions.
-func (a *Armer) placeLayouts(e *eviction, isOther bool) bool {
-	looks := mostLooks
-	if isOther {
-		looks = otherLooks
-	}
+// looks are what the first layout may take.
+func (a *Armer) placeLayouts(e *eviction, looks int) bool {
 	try := func(prefixed int, prefixes []byte) bool {
 		if !e.layOut(prefixed, prefixes) || slices.ContainsFunc(e.jumps, func(j evictionJump) bool { return !a.mayPlace(e, &j) }) {
 			return false
@@ -160,7 +160,7 @@ func (a *Armer) placeLayouts(e *eviction, isOther bool) bool {
 	}
 	looks = otherLooks
 	for i := len(e.jumps) - 1; i > 0; i-- {
-		for _, prefixes := range prefixSequences {
+		for _, prefixes := range prefixSequences() {
 			if try(i, prefixes) {
 				return true
 			}

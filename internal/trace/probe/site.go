@@ -228,7 +228,7 @@ func symbols(o *elfreloc.Object, isLocal bool) func(name string) (uint64, bool) 
 }
 
 // locals returns what finds how far behind the thread pointer a thread-local variable of a program is. In x86 the variables end at the thread pointer
-// (Drepper, ELF Handling For Thread-Local Storage, variant II). Those of a library are anywhere.
+// (Drepper, ELF Handling For Thread-Local Storage, variant II). A library's are anywhere.
 func locals(m *image.Module) func(name string) (uint64, bool) {
 	find := symbols(m.Object, true)
 	return func(name string) (uint64, bool) {
