@@ -42,22 +42,26 @@ const (
 // Forms is the number of forms.
 const Forms = Nop + 1
 
-// kinds is by Kind, and has the names of its sites, by form: of the instructions that a conversion meets, and of sites at any stage in
-// listings. No code tells a call from a marked NOP once they are converted.
+// kinds is by Kind, and has the names of its sites: before a conversion by form, and in listings if nothing but its kind is known of it.
 var kinds = [Kinds]struct {
-	sites, listed [Forms]string
-	article       string
+	sites           [Forms]string
+	listed, article string
 }{
-	Probe: {[...]string{"call", "tail", "cond-tail", "nop"}, [...]string{"probe", "tail", "cond-tail", "probe"}, "a"},
-	Enabled: {[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"},
-		[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled"}, "an"},
+	Probe:   {[...]string{"call", "tail", "cond-tail", "nop"}, "probe", "a"},
+	Enabled: {[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"}, "isenabled", "an"},
 }
 
 // Describe names a site's kind and form before its conversion.
 func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
 
-// ListedKind names a site's kind in listings, which is the same before and after its conversion.
-func ListedKind(k Kind, f Form) string { return kinds[k].listed[f] }
+// ListedKind names a site's kind in listings, which is the same before and after its conversion: no code tells a call from a marked NOP once
+// they are converted.
+func ListedKind(k Kind, f Form) string {
+	if f == Call || f == Nop {
+		return kinds[k].listed
+	}
+	return Describe(k, f)
+}
 
 // withArticle is Describe with an article.
 func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -154,14 +155,14 @@ func (p *Probe) Pattern() string {
 			return r
 		}, part)
 	}
-	if library := soVersion.FindStringIndex(parts[1]); library != nil {
+	if library := soVersion().FindStringIndex(parts[1]); library != nil {
 		parts[1] = parts[1][:library[0]] + ".so*"
 	}
 	return strings.Join(parts, ":")
 }
 
 // soVersion is how the name of a shared library with a version ends.
-var soVersion = regexp.MustCompile(`\.so(\.[0-9]+)+$`)
+var soVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.so(\.[0-9]+)+$`) })
 
 // Compile writes the globs of dtrace(1) as path.Match has them, where [^...] is
 // a class of what does not match. An error says which part is none.
