@@ -101,8 +101,8 @@ func manualProse(text string) string {
 		if i > 0 {
 			b.WriteString(".Pp\n")
 		}
-		for sentence := range strings.SplitAfterSeq(strings.Join(strings.Fields(paragraph), " "), ". ") {
-			b.WriteString(wrap(escapeManual(strings.TrimSpace(sentence)), helpWidth) + "\n")
+		for text := range strings.SplitAfterSeq(strings.Join(strings.Fields(paragraph), " "), ". ") {
+			b.WriteString(wrap(escapeManual(strings.TrimSpace(text)), helpWidth) + "\n")
 		}
 	}
 	return b.String()
