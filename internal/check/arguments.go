@@ -107,9 +107,9 @@ func (c *fileChecker) operands() {
 		if unknown[note.Args] {
 			continue
 		}
-		if noteID(c.probe(e)) == note.ID() { // and not of a function that was folded into this one
+		if probe := c.probe(e); note.Names(&probe) { // and not of a function that was folded into this one
 			if c.countOperands(e, note.Args); c.mayBeCall(note.Args) {
-				c.leaveOpen(c.probe(e).ID, e.Address)
+				c.leaveOpen(probe.ID, e.Address)
 			}
 		}
 	}

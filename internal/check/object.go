@@ -169,7 +169,7 @@ func (c *fileChecker) dofImage() {
 		probe := c.probe(s)
 		function := probe.Function
 		probe.Function, probe.Args = "", nil
-		c.site(probe, s.Address, c.dofFunction(s.Address, function))
+		c.addSite(probe, s.Address, c.dofFunction(s.Address, function))
 	}
 	var siteAddrs []uint64
 	for i := range c.space.DOF {

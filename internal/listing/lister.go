@@ -39,7 +39,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		out.fail(fault)
 	}
 	// What dtrace -G has edited is listed where it is linked.
-	space.Sites = slices.DeleteFunc(space.Sites, sites.HasSource(sites.FromEdit))
+	space.Sites = slices.DeleteFunc(space.Sites, func(site sites.Site) bool { return site.Source == sites.FromEdit })
 	if len(space.RecordLayouts)+len(space.Sites)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}

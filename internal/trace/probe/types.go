@@ -218,11 +218,10 @@ func escaped(names map[int64]string) map[int64]string {
 // hasCallArguments reports whether the arguments of a site without a note are in the registers of a call. A NOP that the source has may have its
 // arguments anywhere.
 func hasCallArguments(m *image.Module, from *sites.Site) bool {
-	if from.IsCall() {
-		return true
+	if from.Row != nil {
+		return !from.Row.IsNop
 	}
 	nops := m.Image.Machine().Traits().Nops
 	code, err := m.Image.Bytes(from.Address, uint64(len(nops[0])))
-	isNop := err != nil || slices.ContainsFunc(nops, func(nop []byte) bool { return slices.Equal(nop, code) })
-	return !from.HasTable() && !isNop
+	return err == nil && !slices.ContainsFunc(nops, func(nop []byte) bool { return slices.Equal(nop, code) })
 }
