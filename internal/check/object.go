@@ -91,7 +91,11 @@ func (c *fileChecker) dofEdits() {
 		c.dofImage()
 		return
 	}
-	c.dofFunctions()
+	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
+	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
+		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
+		return nil
+	}))
 	c.headerCalls()
 	for s := range c.sitesFrom(sites.FromEdit) {
 		if c.stubSite(s.Edit.Stub.ID, s.Address); c.err != nil {
@@ -132,15 +136,6 @@ func (c *fileChecker) headerCalls() {
 		if name, id := stub(r.Sym); name != "" {
 			c.add(LiveCall, image.Addr{Section: target, Offset: r.Offset}, id, "refers to %s; give the object to provider -G (dtrace -G) before it is linked", name)
 		}
-		return nil
-	}))
-}
-
-// dofFunctions notes the functions that the DOF of an object refers to.
-func (c *fileChecker) dofFunctions() {
-	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
-	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
-		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
 		return nil
 	}))
 }

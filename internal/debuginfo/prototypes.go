@@ -142,7 +142,20 @@ func (t *Lines) parameter(e *dwarf.Entry) (Parameter, error) {
 		return Parameter{}, err
 	}
 	if typ != nil && structures[typ.Tag] != "" {
-		return t.structure(u, typ)
+		// One of a word, of nothing but integers and pointers in their places, is passed as an integer is: x86-64
+		// psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
+		// smaller one the rest of the word would hold anything, and big-endian machines
+		// disagree where it is.
+		size, _ := typ.Val(dwarf.AttrByteSize).(int64)
+		convention, _ := typ.Val(dwarf.AttrCalling).(int64)
+		byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
+		if byValue && size == int64(u.addrSize) {
+			ok, err := t.isInteger(u, typ)
+			if err != nil || ok {
+				return Parameter{Size: int(size)}, err
+			}
+		}
+		return Parameter{Other: structures[typ.Tag]}, nil
 	}
 	return scalar(u, typ, size), nil
 }
@@ -218,24 +231,6 @@ const passedByValue = 0x05 // DW_CC_pass_by_value, which compilers of C++ tell
 // cLanguages are DW_LANG_C89, C, C99, C11 and C17, whose structures are all passed by
 // value.
 var cLanguages = map[int64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
-
-// structure returns the parameter that a structure or a union makes. One of a word, of
-// nothing but integers and pointers in their places, is passed as an integer is: x86-64
-// psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
-// smaller one the rest of the word would hold anything, and big-endian machines
-// disagree where it is.
-func (t *Lines) structure(u *unit, typ *dwarf.Entry) (Parameter, error) {
-	size, _ := typ.Val(dwarf.AttrByteSize).(int64)
-	convention, _ := typ.Val(dwarf.AttrCalling).(int64)
-	byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
-	if byValue && size == int64(u.addrSize) {
-		ok, err := t.isInteger(u, typ)
-		if err != nil || ok {
-			return Parameter{Size: int(size)}, err
-		}
-	}
-	return Parameter{Other: structures[typ.Tag]}, nil
-}
 
 // isInteger reports whether a structure has members, and all are integers and
 // pointers in their places.

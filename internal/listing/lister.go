@@ -51,7 +51,12 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		return err
 	}
 	if o.Semaphores {
-		l.warnOfNotes()
+		for _, fault := range l.Faults.Notes {
+			l.Places.Warn(fault)
+		}
+		if l.Faults.NotesUnread != nil {
+			l.Places.Warn(l.Faults.NotesUnread)
+		}
 	}
 	for i := range space.Sites {
 		if err := l.add(&space.Sites[i]); err != nil {
@@ -59,16 +64,6 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		}
 	}
 	return nil
-}
-
-// warnOfNotes warns of the notes that cannot be read.
-func (l *lister) warnOfNotes() {
-	for _, fault := range l.Faults.Notes {
-		l.Places.Warn(fault)
-	}
-	if l.Faults.NotesUnread != nil {
-		l.Places.Warn(l.Faults.NotesUnread)
-	}
 }
 
 // add puts a site into the line of its probe.
