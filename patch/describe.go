@@ -72,8 +72,8 @@ func (d *probeDescriber) prototypes() (declared map[string][][]debuginfo.Paramet
 	for _, stub := range d.plan.Scan.Stubs {
 		names[stub.Name] = true
 	}
-	var table *debuginfo.Lines
-	if table, d.fault = debuginfo.NewLines(d.plan.Scan.Object, d.plan.Scan.Machine); d.fault == nil {
+	var table *debuginfo.Data
+	if table, d.fault = debuginfo.New(d.plan.Scan.Object, d.plan.Scan.Machine); d.fault == nil {
 		d.declared, d.fault = table.Prototypes(func(name string) bool { return names[name] }, len(names))
 	}
 	if d.declared == nil {

@@ -142,7 +142,7 @@ func (f *checkFlags) checkOptions(files []string) (o check.Options, format check
 		return o, format, err
 	}
 	o = check.Options{
-		Options: sites.Options{
+		Conventions: sites.Conventions{
 			Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix,
 			Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}),
 		},

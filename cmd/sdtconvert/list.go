@@ -115,8 +115,8 @@ func (f *listFlags) run(p *program, args []string) (bool, error) {
 func (f *listFlags) options(args []string) (o *listing.Options, err error) {
 	f.shown.Lines = f.verbose || f.json
 	o = &listing.Options{
-		Options: sites.Options{Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix},
-		Places:  f.shown, Semaphores: f.shown.Lines, FollowThin: f.follow, Filter: listing.Filter{All: f.probes},
+		Conventions: sites.Conventions{Names: f.patch.Names, ProbePrefix: f.patch.ProbePrefix},
+		Places:      f.shown, Semaphores: f.shown.Lines, FollowThin: f.follow, Filter: listing.Filter{All: f.probes},
 	}
 	if err := f.checkStubNames(); err != nil {
 		return nil, err

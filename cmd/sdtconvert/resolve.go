@@ -62,7 +62,7 @@ func (f *resolveFlags) bindFlags(s *flagSet) {
 func (f *resolveFlags) run(p *program, args []string) (failed bool, err error) {
 	o := f.shown
 	o.Lines, o.Warn = true, func(err error) { message.Warning(p.Stderr, err) }
-	var space *locate.Space
+	var space *locate.Target
 	switch {
 	case f.set.Changed("pid") && f.pid <= 0:
 		return false, usagef("--pid %d is not a process", f.pid)

@@ -184,7 +184,7 @@ func (f *traceFlags) options(args []string) (*trace.Options, error) {
 	names := conversionFlags{}
 	names.bindFlags(newFlagSet(listCommand, flagless(nil)))
 	o := &trace.Options{Follow: f.follow, Traps: f.traps, NoTraps: f.noTraps, Mangled: f.mangled, Most: uint64(f.most), Census: &probe.Census{}}
-	o.Listing.Options = sites.Options{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
+	o.Listing.Conventions = sites.Conventions{Names: names.patch.Names, ProbePrefix: names.patch.ProbePrefix}
 	var err error
 	if o.Listing.Layouts, err = listedLayouts("", ""); err != nil {
 		return nil, err

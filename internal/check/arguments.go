@@ -32,11 +32,11 @@ type probeCall struct {
 // prototypes notes with how many arguments a file calls its stubs, by its debug information. A number that no site
 // is known to have counts at the first one. Debug information that makes no sense is not a fault of the probes.
 func (c *fileChecker) prototypes() {
-	if !c.hasCalls || !c.read() || c.code.Lines() == nil {
+	if !c.hasCalls || !c.read() || c.code.DebugInfo() == nil {
 		return
 	}
 	names := c.set.opts.Names
-	calls, _ := c.code.Lines().Calls(names.IsStub)
+	calls, _ := c.code.DebugInfo().Calls(names.IsStub)
 	stubs := map[string][]string{} // by probe, sorted
 	for _, name := range calls.Functions() {
 		if kind, id, _ := names.Match(name); kind == arch.Probe {

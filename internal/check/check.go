@@ -63,7 +63,7 @@ func (f *Finding) Where() string {
 
 // Options say what probes are called, and what has to be there.
 type Options struct {
-	sites.Options
+	sites.Conventions
 	Require []Requirement
 	Only    []Requirement // if there are any, no site has another probe
 	// RequireNotes says that each recorded site of a probe call has to have a note.

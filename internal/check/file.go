@@ -89,7 +89,7 @@ func (c *fileChecker) check() error {
 // openSpace makes the space of the file, whose sites are not read yet.
 func (c *fileChecker) openSpace() {
 	opts := &c.set.opts
-	c.space = sites.New(c.Object.Object, c.code.Image, c.code.Image, 0, opts.Options)
+	c.space = sites.New(c.Object.Object, c.code.Image, c.code.Image, 0, opts.Conventions)
 }
 
 // sitesFrom returns the sites of a source, sorted by address.

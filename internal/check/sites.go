@@ -164,7 +164,7 @@ func (c *fileChecker) otherName(s *foundSite) string {
 
 // state checks the code at a site.
 func (c *fileChecker) state(s *foundSite) {
-	found, err := c.space.Code(s.Site)
+	found, err := c.space.Content(s.Site)
 	c.fail(err)
 	switch {
 	case found.State == sites.Disabled:
@@ -189,11 +189,11 @@ func (c *fileChecker) state(s *foundSite) {
 type unclearSite struct {
 	at    image.Addr
 	probe string
-	found sites.Code
+	found sites.Content
 }
 
 // unknown reports a site whose state is unknown.
-func (c *fileChecker) unknown(at image.Addr, probe string, found *sites.Code) {
+func (c *fileChecker) unknown(at image.Addr, probe string, found *sites.Content) {
 	c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sites.CodeAt(c.code.Image, at)))
 }
 

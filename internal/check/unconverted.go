@@ -46,7 +46,7 @@ func ProbesOf(findings []Finding) (probes []string) {
 // calls of stubs, and marked NOPs. A file that is not ELF has none, nor has one of intermediate code, which a
 // later link converts.
 func Unconverted(src *input.Source, names patch.Names) ([]Finding, error) {
-	s := New(Options{Options: sites.Options{Names: names}, Warn: func(error) {}, Failed: func(error) {}})
+	s := New(Options{Conventions: sites.Conventions{Names: names}, Warn: func(error) {}, Failed: func(error) {}})
 	if _, _, isELF := src.Ident(); !isELF {
 		return nil, nil
 	}

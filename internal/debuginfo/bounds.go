@@ -43,7 +43,7 @@ type header struct {
 
 // prepare reads the headers of all units, and makes t.info. A unit that debug/dwarf would
 // refuse loses its entries. The error is the first fault.
-func (t *Lines) prepare() (headers []header, err error) {
+func (t *Data) prepare() (headers []header, err error) {
 	info, err := t.sections.data(debugInfo)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (t *Lines) prepare() (headers []header, err error) {
 
 // checkUnit looks at what a unit needs that it can be read. checked has the tables of
 // abbreviations that were looked through, by offset.
-func (t *Lines) checkUnit(h *header, abbrevs []byte, checked map[uint64]error) error {
+func (t *Data) checkUnit(h *header, abbrevs []byte, checked map[uint64]error) error {
 	if h.addrSize != 4 && h.addrSize != 8 {
 		return t.sections.fault(debugInfo, h.start, "addresses of %d bytes", h.addrSize)
 	}
@@ -130,7 +130,7 @@ func (h *header) read(c *cursor) bool {
 }
 
 // clear makes a unit one of DWARF 4 without abbreviations, and so without entries.
-func (h *header) clear(t *Lines, info []byte, end uint64) {
+func (h *header) clear(t *Data, info []byte, end uint64) {
 	order := t.o.Encoding.Order
 	order.PutUint16(info[h.body:], 4)
 	if h.wide {
@@ -143,7 +143,7 @@ func (h *header) clear(t *Lines, info []byte, end uint64) {
 }
 
 // checkAbbrevs looks through the table of abbreviations at an offset (section 7.5.3).
-func (t *Lines) checkAbbrevs(abbrevs []byte, off uint64) error {
+func (t *Data) checkAbbrevs(abbrevs []byte, off uint64) error {
 	if off > uint64(len(abbrevs)) {
 		return t.sections.fault(debugAbbrev, off, "beyond the end at %#x", len(abbrevs))
 	}
@@ -176,7 +176,7 @@ func (t *Lines) checkAbbrevs(abbrevs []byte, off uint64) error {
 }
 
 // open makes t.info. Strings that are too long are empty.
-func (t *Lines) open(info, abbrevs []byte) error {
+func (t *Data) open(info, abbrevs []byte) error {
 	var first error
 	data := func(k int) []byte {
 		b, err := t.sections.data(k)
@@ -220,7 +220,7 @@ func clearHeader(offsets []byte) []byte {
 }
 
 // cutTexts returns strings with those of more than maxText bytes made empty.
-func (t *Lines) cutTexts(k int, data []byte) ([]byte, error) {
+func (t *Data) cutTexts(k int, data []byte) ([]byte, error) {
 	var err error
 	whole := data
 	for at := 0; at < len(data); {
@@ -255,7 +255,7 @@ func costOf(e *dwarf.Entry) entryCost {
 
 // charge takes what was decoded from what may still be. The first time that this is not
 // enough, nothing is left.
-func (t *Lines) charge(c entryCost) error {
+func (t *Data) charge(c entryCost) error {
 	if c.attrs > t.budget.attrs || c.text > t.budget.text {
 		t.budget = entryCost{}
 		return fmt.Errorf("%s: entries or strings that are used too often", t.sections.name(debugInfo))
@@ -267,7 +267,7 @@ func (t *Lines) charge(c entryCost) error {
 
 // seek makes an entry the next one of a reader. debug/dwarf decodes the first entry of
 // the unit then.
-func (t *Lines) seek(r *dwarf.Reader, entry dwarf.Offset) error {
+func (t *Data) seek(r *dwarf.Reader, entry dwarf.Offset) error {
 	if err := t.charge(entryCost{attrs: 1}); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (t *Lines) seek(r *dwarf.Reader, entry dwarf.Offset) error {
 }
 
 // next returns the next entry of a reader, nil behind the last.
-func (t *Lines) next(r *dwarf.Reader) (*dwarf.Entry, error) {
+func (t *Data) next(r *dwarf.Reader) (*dwarf.Entry, error) {
 	e, err := r.Next()
 	if err != nil {
 		return nil, t.infoError(err)
@@ -288,7 +288,7 @@ func (t *Lines) next(r *dwarf.Reader) (*dwarf.Entry, error) {
 }
 
 // infoError shows an error of debug/dwarf as ours are.
-func (t *Lines) infoError(err error) error {
+func (t *Data) infoError(err error) error {
 	if e, ok := err.(dwarf.DecodeError); ok {
 		return fmt.Errorf(".debug_%s+%#x: %s", e.Name, e.Offset, e.Err)
 	}

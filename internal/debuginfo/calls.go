@@ -12,7 +12,7 @@ import (
 // (DW_TAG_call_site, section 3.4), and without optimisation declares in the block of a call what is called there.
 // Other compilers, such as clang, have one declaration in a unit, of one of its calls.
 type Calls struct {
-	t      *Lines
+	t      *Data
 	byName map[string]*callsOf
 }
 
@@ -89,7 +89,7 @@ func innermost(blocks []span, address uint64) (n int, ok bool) {
 }
 
 // Calls returns the calls of wanted functions.
-func (t *Lines) Calls(wanted func(name string) bool) (*Calls, error) {
+func (t *Data) Calls(wanted func(name string) bool) (*Calls, error) {
 	r := &callReader{
 		t: t, calls: &Calls{t, map[string]*callsOf{}}, declared: map[dwarf.Offset]declared{},
 	}
@@ -115,7 +115,7 @@ func (t *Lines) Calls(wanted func(name string) bool) (*Calls, error) {
 
 // callReader reads the calls of all units.
 type callReader struct {
-	t        *Lines
+	t        *Data
 	calls    *Calls
 	unit     *unit
 	index    int32 // of unit

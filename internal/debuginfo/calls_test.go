@@ -38,7 +38,7 @@ func TestCalls(t *testing.T) {
 				tools.Must(t, m.Tool("gcc"), append(strings.Fields(flags), "-g", "-c", "-o", object, source)...)
 				o := objects.Open(t, disk.Read(t, object))
 				machine := machines.Lookup(o.ABI())
-				table := expect.Value(debuginfo.NewLines(o, machine))(t)
+				table := expect.Value(debuginfo.New(o, machine))(t)
 				calls := expect.Value(table.Calls(func(name string) bool { return name == "away" }))(t)
 				expect.Equal(t, "[away] [1 2]", fmt.Sprint(calls.Functions(), calls.Numbers("away")))
 				text := slices.IndexFunc(o.Sections, func(s elfreloc.Section) bool { return s.Name == ".text" })

@@ -144,14 +144,14 @@ func runWith(t testing.TB, directory, stdin, tool string, args ...string) string
 type subject struct {
 	path  string
 	o     *elfreloc.Object
-	table *debuginfo.Lines
+	table *debuginfo.Data
 }
 
 func open(t testing.TB, path string) *subject {
 	t.Helper()
 	data := disk.Read(t, path)
 	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path)))(t)
-	table := expect.Value(debuginfo.NewLines(o, machines.Lookup(o.ABI())))(t)
+	table := expect.Value(debuginfo.New(o, machines.Lookup(o.ABI())))(t)
 	return &subject{path, o, table}
 }
 

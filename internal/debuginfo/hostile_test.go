@@ -199,7 +199,7 @@ func TestMissingSectionOfManySections(t *testing.T) {
 	headers := binary.LittleEndian.Uint64(data[offset:])
 	binary.LittleEndian.PutUint64(data[headers+size:], 70000)
 	o := objects.Open(t, data)
-	_, err := debuginfo.NewLines(o, machines.Lookup(o.ABI()))
+	_, err := debuginfo.New(o, machines.Lookup(o.ABI()))
 	expect.Error(t, err, "no .debug_line_str section")
 }
 
@@ -216,7 +216,7 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		table, err := debuginfo.NewLines(o, machines.Lookup(o.ABI()))
+		table, err := debuginfo.New(o, machines.Lookup(o.ABI()))
 		check(t, table, err)
 		for i := range min(len(o.Sections), 20) {
 			s := &o.Sections[i]
@@ -283,7 +283,7 @@ func addDWARF(f *testing.F) {
 	}
 }
 
-func check(t *testing.T, table *debuginfo.Lines, err error) {
+func check(t *testing.T, table *debuginfo.Data, err error) {
 	t.Helper()
 	if table == nil {
 		t.Fatal("no table")
@@ -304,7 +304,7 @@ func probeCalls(calls *debuginfo.Calls) {
 	}
 }
 
-func probe(t *testing.T, table *debuginfo.Lines, section int, start, n uint64) {
+func probe(t *testing.T, table *debuginfo.Data, section int, start, n uint64) {
 	t.Helper()
 	for off := start; off-start < n; off++ {
 		file, line := table.Source(section, off)
@@ -320,10 +320,10 @@ func probe(t *testing.T, table *debuginfo.Lines, section int, start, n uint64) {
 const imageCode = 1 << 16 // bytes of code at address 0
 
 // openDebug reads an image that has nothing but code and debug sections.
-func openDebug(t testing.TB, sections map[string][]byte) (*debuginfo.Lines, error) {
+func openDebug(t testing.TB, sections map[string][]byte) (*debuginfo.Data, error) {
 	t.Helper()
 	data := image(t, sections)
-	return debuginfo.NewLines(objects.Open(t, data), nil)
+	return debuginfo.New(objects.Open(t, data), nil)
 }
 
 func image(t testing.TB, sections map[string][]byte) []byte {

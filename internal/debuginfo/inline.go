@@ -32,7 +32,7 @@ const maxDepth = 1 << 10
 // Inlines returns the functions that a place lies in: the one that was inlined
 // last comes first, and each has the line that the code is of there: that of the
 // place, and then that of the call. What is not known is empty.
-func (t *Lines) Inlines(section int, off uint64) []Frame {
+func (t *Data) Inlines(section int, off uint64) []Frame {
 	u, p, r, address := t.find(section, off)
 	if u == nil {
 		return nil
@@ -50,7 +50,7 @@ func (t *Lines) Inlines(section int, off uint64) []Frame {
 	return frames
 }
 
-func (t *Lines) frame(p *program, function string, file, line int64) Frame {
+func (t *Data) frame(p *program, function string, file, line int64) Frame {
 	f := Frame{Function: function}
 	if line > 0 {
 		f.File, f.Line = t.fileName(p, uint64(file)), int(line)
@@ -71,7 +71,7 @@ func (s *scopes) at(address uint64) int32 {
 }
 
 // scopesOf reads the scopes of a unit, once, and finds which lies in which.
-func (t *Lines) scopesOf(u *unit) *scopes {
+func (t *Data) scopesOf(u *unit) *scopes {
 	if u.scopes != nil {
 		return u.scopes
 	}
@@ -97,7 +97,7 @@ func (t *Lines) scopesOf(u *unit) *scopes {
 
 // readScopes reads the entries of a unit from first to last (section 2.3): no
 // reference is followed, so it comes to an end.
-func (t *Lines) readScopes(u *unit) error {
+func (t *Data) readScopes(u *unit) error {
 	var scopes []int32 // that of each entry that is open, by depth
 	return t.entries(u, u.entry, func(e *dwarf.Entry, depth int) (err error) {
 		scope := int32(-1)
@@ -114,7 +114,7 @@ func (t *Lines) readScopes(u *unit) error {
 
 // readScope reads the entry of a function (section 3.3). It returns which scope
 // that is.
-func (t *Lines) readScope(u *unit, e *dwarf.Entry, parent int32) (int32, error) {
+func (t *Data) readScope(u *unit, e *dwarf.Entry, parent int32) (int32, error) {
 	s := scope{entry: e.Offset, parent: parent}
 	if e.Tag == dwarf.TagSubprogram {
 		s.parent = -1
@@ -146,7 +146,7 @@ const attrMIPSLinkageName dwarf.Attr = 0x2007 // before DWARF 4
 
 // function returns the name of the function at an entry: what the linker calls it, else
 // what the source does.
-func (t *Lines) function(entry dwarf.Offset) string {
+func (t *Data) function(entry dwarf.Offset) string {
 	if name, ok := t.names[entry]; ok {
 		return name
 	}
@@ -158,7 +158,7 @@ func (t *Lines) function(entry dwarf.Offset) string {
 	return name
 }
 
-func (t *Lines) readName(entry dwarf.Offset) (string, error) {
+func (t *Data) readName(entry dwarf.Offset) (string, error) {
 	plain := ""
 	for range maxOrigins {
 		_, e, err := t.at(entry)
@@ -195,7 +195,7 @@ func namesOf(e *dwarf.Entry) (linkage, name string) {
 // ranges returns the ranges of code that an entry covers, by its attributes
 // DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (section 2.17). Those of functions
 // that the linker has dropped are left out.
-func (t *Lines) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
+func (t *Data) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
 	if f := e.AttrField(dwarf.AttrRanges); f != nil {
 		if err := t.checkRanges(u, f.Val); err != nil {
 			return nil, err
@@ -216,7 +216,7 @@ func (t *Lines) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
 
 // checkRanges makes sure that a list of ranges ends, and charges its length. debug/dwarf
 // reads the first entry of the unit for each list.
-func (t *Lines) checkRanges(u *unit, offset any) error {
+func (t *Data) checkRanges(u *unit, offset any) error {
 	var off uint64
 	switch v := offset.(type) {
 	case int64:

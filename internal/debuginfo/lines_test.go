@@ -16,11 +16,11 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func table(t *testing.T, data []byte) (*elfreloc.Object, *debuginfo.Lines, error) {
+func table(t *testing.T, data []byte) (*elfreloc.Object, *debuginfo.Data, error) {
 	t.Helper()
 	o := objects.Open(t, data)
 	m := machines.Lookup(o.ABI())
-	got, err := debuginfo.NewLines(o, m)
+	got, err := debuginfo.New(o, m)
 	return o, got, err
 }
 

@@ -55,7 +55,7 @@ type text struct {
 var empty = &program{}
 
 // program returns the line table of a unit.
-func (t *Lines) program(u *unit) *program {
+func (t *Data) program(u *unit) *program {
 	if !u.hasLines {
 		return empty
 	}
@@ -71,7 +71,7 @@ func (t *Lines) program(u *unit) *program {
 	return p
 }
 
-func (t *Lines) readProgram(u *unit) (*program, error) {
+func (t *Data) readProgram(u *unit) (*program, error) {
 	data, err := t.sections.from(debugLine, u.lines)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ const maxPath = 1 << 12
 
 // fileName returns the path of a file, joined with its directory and that of
 // the unit.
-func (t *Lines) fileName(p *program, i uint64) string {
+func (t *Data) fileName(p *program, i uint64) string {
 	if i >= uint64(len(p.files)) {
 		return ""
 	}
@@ -266,7 +266,7 @@ func (t *Lines) fileName(p *program, i uint64) string {
 	return name
 }
 
-func (t *Lines) join(p *program, f file) string {
+func (t *Data) join(p *program, f file) string {
 	name := t.text(f.name)
 	if name == "" || path.IsAbs(name) {
 		return name
@@ -283,7 +283,7 @@ func (t *Lines) join(p *program, f file) string {
 }
 
 // text returns a string, "" where it cannot be read.
-func (t *Lines) text(s text) string {
+func (t *Data) text(s text) string {
 	if s.section == 0 {
 		return string(s.inline)
 	}

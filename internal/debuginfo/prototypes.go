@@ -17,7 +17,7 @@ const maxParameters = 64
 // always, clang where it optimises. A function without a prototype is not
 // there; one has several if units disagree about the number of its parameters. count is how many names
 // are wanted, at most: a unit is read up to the last of them.
-func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
+func (t *Data) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
 	declared, err := t.declarations(wanted, count)
 	found := make(map[string][][]Parameter)
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
@@ -41,7 +41,7 @@ func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string
 var errLastEntry = errors.New("the last entry")
 
 // declarations returns the entries of the parameters of each declaration that Prototypes reads.
-func (t *Lines) declarations(wanted func(name string) bool, count int) (map[string][][]*dwarf.Entry, error) {
+func (t *Data) declarations(wanted func(name string) bool, count int) (map[string][][]*dwarf.Entry, error) {
 	found := make(map[string][][]*dwarf.Entry)
 	for i := range t.units {
 		names := map[string]bool{} // that the unit declares
@@ -71,7 +71,7 @@ type declaration struct {
 
 // eachDeclaration reads a unit. It calls declared with each declaration of a function without variable arguments under a
 // wanted name, and before that outside with each entry that is in none.
-func (t *Lines) eachDeclaration(u *unit, wanted func(name string) bool, outside func(e *dwarf.Entry, depth int), declared func(*declaration) error) error {
+func (t *Data) eachDeclaration(u *unit, wanted func(name string) bool, outside func(e *dwarf.Entry, depth int), declared func(*declaration) error) error {
 	var current *declaration
 	end := func() error {
 		if d := current; d != nil && !d.open {
@@ -136,7 +136,7 @@ const (
 const maxTypes = 32
 
 // parameter returns what is known of the type of a parameter.
-func (t *Lines) parameter(e *dwarf.Entry) (Parameter, error) {
+func (t *Data) parameter(e *dwarf.Entry) (Parameter, error) {
 	u, typ, size, err := t.underlying(e)
 	if err != nil {
 		return Parameter{}, err
@@ -163,7 +163,7 @@ func (t *Lines) parameter(e *dwarf.Entry) (Parameter, error) {
 // underlying follows the type of an entry through aliases, and through an enumeration to its
 // underlying type. It returns the last type, its unit and the size in bytes, which an
 // enumeration sets; the type is nil where none is known.
-func (t *Lines) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
+func (t *Data) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
 	enumerated := false
 	for range maxTypes {
 		next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
@@ -234,7 +234,7 @@ var cLanguages = map[int64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 
 
 // isInteger reports whether a structure has members, and all are integers and
 // pointers in their places.
-func (t *Lines) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
+func (t *Data) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 	members, ok := 0, true
 	err := t.entries(u, typ.Offset, func(e *dwarf.Entry, depth int) (err error) {
 		switch {
@@ -251,7 +251,7 @@ func (t *Lines) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 }
 
 // inPlace reports whether a member is an integer or a pointer at a multiple of its size.
-func (t *Lines) inPlace(member *dwarf.Entry) (bool, error) {
+func (t *Data) inPlace(member *dwarf.Entry) (bool, error) {
 	var offset int64 // bytes; of a union there is none
 	if f := member.AttrField(dwarf.AttrDataMemberLoc); f != nil {
 		var ok bool

@@ -18,7 +18,7 @@ func (a Type) equal(b Type) bool { return a.Name == b.Name && maps.Equal(a.Enume
 
 // DeclaredTypes returns the types of the parameters of functions, as Prototypes finds them. A function whose declarations
 // differ is not there.
-func (t *Lines) DeclaredTypes(wanted func(name string) bool, count int) (map[string][]Type, error) {
+func (t *Data) DeclaredTypes(wanted func(name string) bool, count int) (map[string][]Type, error) {
 	declared, err := t.declarations(wanted, count)
 	all := make(map[string][]Type)
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
@@ -41,7 +41,7 @@ func (t *Lines) DeclaredTypes(wanted func(name string) bool, count int) (map[str
 
 // Types returns types by their names: of aliases, and of enumerations without "enum". A name of C++ may lack its
 // namespaces. One that stands for several types is not there.
-func (t *Lines) Types(wanted func(name string) bool) (map[string]Type, error) {
+func (t *Data) Types(wanted func(name string) bool) (map[string]Type, error) {
 	found, several := make(map[string]Type), make(map[string]bool)
 	for i := range t.units {
 		var scopes []string // by depth
@@ -79,7 +79,7 @@ func (t *Lines) Types(wanted func(name string) bool) (map[string]Type, error) {
 }
 
 // resolveType returns the type of an entry, such as a parameter.
-func (t *Lines) resolveType(e *dwarf.Entry) (Type, error) {
+func (t *Data) resolveType(e *dwarf.Entry) (Type, error) {
 	next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
 	if !ok {
 		return Type{}, nil
@@ -92,7 +92,7 @@ func (t *Lines) resolveType(e *dwarf.Entry) (Type, error) {
 }
 
 // typeAt returns the type that an entry describes.
-func (t *Lines) typeAt(e *dwarf.Entry) (Type, error) {
+func (t *Data) typeAt(e *dwarf.Entry) (Type, error) {
 	stars := ""
 	for range maxTypes {
 		name, _ := e.Val(dwarf.AttrName).(string)
@@ -127,7 +127,7 @@ func (t *Lines) typeAt(e *dwarf.Entry) (Type, error) {
 }
 
 // enumerators returns the names of an enumeration's values. Of several names of a value the first counts.
-func (t *Lines) enumerators(e *dwarf.Entry) (map[int64]string, error) {
+func (t *Data) enumerators(e *dwarf.Entry) (map[int64]string, error) {
 	names := make(map[int64]string)
 	u, _, err := t.at(e.Offset)
 	if err != nil || u == nil {

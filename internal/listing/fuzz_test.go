@@ -19,8 +19,8 @@ func FuzzList(f *testing.F) {
 	seeds.Add(f)
 	files := objects.NewScratch(f)
 	o := &Options{
-		Options: sites.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()},
-		Places:  locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}}, Semaphores: true,
+		Conventions: sites.Conventions{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()},
+		Places:      locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}}, Semaphores: true,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		expect.OK(t, files.Write(data))

@@ -27,7 +27,7 @@ type lister struct {
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	space := sites.New(code.Object, code.Image, memory, code.Base, o.Options)
+	space := sites.New(code.Object, code.Image, memory, code.Base, o.Conventions)
 	l := &lister{Options: o, Space: space, code: code, out: out, byName: map[[4]string]*Probe{}}
 	if err := space.Read(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (l *lister) site(e *sites.Site, p *Probe, place locate.Place) (Site, error)
 	if e.Address.Section != 0 {
 		s.Section = l.Object.Sections[e.Address.Section].Name
 	}
-	code, err := l.Code(e)
+	code, err := l.Content(e)
 	s.Kind, s.State = code.Kind, code.State
 	s.Operands = e.Operands()
 	if s.State == sites.Unknown && e.Source != sites.FromNote {

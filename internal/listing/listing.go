@@ -85,7 +85,7 @@ func (p *Probe) String() string {
 
 // Options say what is listed.
 type Options struct {
-	sites.Options
+	sites.Conventions
 	Places     locate.Options
 	FollowThin bool // files outside of the directory of a thin archive
 	Filter     Filter

@@ -2,7 +2,7 @@
 // it, its source line, and the functions that were inlined there.
 //
 // Code is that of one object or image, in a file or where a process has loaded it;
-// a Space is all that addresses may be of: a file, or a process with its modules.
+// a Target is all that addresses may be of: a file, or a process with its modules.
 package locate
 
 import (
@@ -51,7 +51,7 @@ type fileCode struct {
 	err       error // of Read
 	functions *resolve.Table
 	recorded  *recordedFunctions   // once an address was looked up that no symbol holds
-	lines     *debuginfo.Lines     // nil if there are none, or none are wanted
+	info      *debuginfo.Data      // nil if there are none, or none are wanted
 	debug     *debuginfo.DebugFile // the separate debug file; nil until it may be wanted, or if there is none
 
 	debugSought bool
@@ -132,7 +132,7 @@ func (c *Code) Read() error {
 	c.read = true
 	c.functions, c.err = resolve.New(c.Object, resolve.Options{Debug: c.debugObject, Warn: c.o.Warn})
 	if c.err == nil && c.o.Lines {
-		c.readLines()
+		c.readDebugInfo()
 	}
 	return c.err
 }
@@ -149,9 +149,9 @@ func (c *Code) debugObject() (*elfreloc.Object, error) {
 	return c.debug.Object, c.debugErr
 }
 
-// readLines finds the debug information, of the file itself or of its separate debug
+// readDebugInfo finds the debug information, of the file itself or of its separate debug
 // file.
-func (c *Code) readLines() {
+func (c *Code) readDebugInfo() {
 	o := c.Object
 	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return isLineTable(s.Name) }) {
 		var err error
@@ -163,7 +163,7 @@ func (c *Code) readLines() {
 		}
 	}
 	var err error
-	if c.lines, err = debuginfo.NewLines(o, c.Image.Machine()); err != nil {
+	if c.info, err = debuginfo.New(o, c.Image.Machine()); err != nil {
 		c.o.Warn(err)
 	}
 }
@@ -173,24 +173,24 @@ func isLineTable(section string) bool { return section == ".debug_line" || secti
 // Functions returns all functions, by the addresses of the file. Read comes first.
 func (c *Code) Functions() *resolve.Table { return c.functions }
 
-// Lines returns the source lines, by the addresses of the file; nil where there are none.
+// DebugInfo returns the debug information, by the addresses of the file; nil where there is none.
 // Read comes first.
-func (c *Code) Lines() *debuginfo.Lines { return c.lines }
+func (c *Code) DebugInfo() *debuginfo.Data { return c.info }
 
-// ReadLines is Lines, also if the options want no lines: for what else debug information has. Read comes first.
-func (c *Code) ReadLines() *debuginfo.Lines {
-	if c.lines == nil {
-		c.readLines()
+// ReadDebugInfo is DebugInfo, also if the options want no lines: for what else it has. Read comes first.
+func (c *Code) ReadDebugInfo() *debuginfo.Data {
+	if c.info == nil {
+		c.readDebugInfo()
 	}
-	return c.lines
+	return c.info
 }
 
 // Close closes the separate debug file. The code can name no address any more. It
 // warns of what was wrong with the debug information and the tables of functions, which look-ups have met.
 func (c *Code) Close() error {
 	var err error
-	if c.lines != nil {
-		err = c.lines.Err()
+	if c.info != nil {
+		err = c.info.Err()
 	}
 	if err != nil {
 		c.o.Warn(err)
@@ -313,14 +313,14 @@ func (c *Code) Function(a image.Addr) Place {
 // Complete adds to a place that Function has returned its line, and the functions
 // that were inlined there, if that is wanted.
 func (c *Code) Complete(p *Place) {
-	if c.lines == nil {
+	if c.info == nil {
 		return
 	}
-	p.Source = c.lines.Lookup(p.file.Section, p.file.Offset)
+	p.Source = c.info.Lookup(p.file.Section, p.file.Offset)
 	if !c.o.Inlines {
 		return
 	}
-	frames := c.lines.Inlines(p.file.Section, p.file.Offset)
+	frames := c.info.Inlines(p.file.Section, p.file.Offset)
 	if len(frames) < 2 {
 		return
 	}
@@ -334,11 +334,11 @@ func (c *Code) Complete(p *Place) {
 
 // Source returns the file and line of an address, "" and 0 where they are not known.
 func (c *Code) Source(a image.Addr) (file string, line int) {
-	if c.lines == nil {
+	if c.info == nil {
 		return "", 0
 	}
 	a = c.inFile(a)
-	return c.lines.Source(a.Section, a.Offset)
+	return c.info.Source(a.Section, a.Offset)
 }
 
 // At returns what is known of an address.

@@ -24,14 +24,14 @@ func refuse(t *testing.T) func(error) {
 	}
 }
 
-func open(t *testing.T, path string, o Options) *Space {
+func open(t *testing.T, path string, o Options) *Target {
 	t.Helper()
 	s := expect.Value(OpenFile(path, o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-func find(t *testing.T, s *Space, text string) *Address {
+func find(t *testing.T, s *Target, text string) *Address {
 	t.Helper()
 	return expect.Value(Find(s, text))(t)
 }
@@ -151,7 +151,7 @@ func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 	_, image := stripped(t)
 	s := open(t, image, Options{Lines: true, Warn: refuse(t)}).file
 	debug, err := s.debugObject()
-	if err != nil || debug == nil || debug.Name != s.Functions().DebugFile() || s.Lines() == nil {
+	if err != nil || debug == nil || debug.Name != s.Functions().DebugFile() || s.DebugInfo() == nil {
 		t.Errorf("lines are of %v, functions of %q: %v", debug, s.Functions().DebugFile(), err)
 	}
 }

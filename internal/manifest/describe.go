@@ -53,7 +53,7 @@ func (m *Object) existing(scan *patch.Scan, layouts []linkerset.Layout) error {
 	if err != nil {
 		return err
 	}
-	opts := sites.Options{Names: scan.Options.Names, ProbePrefix: scan.Options.ProbePrefix, Layouts: layouts}
+	opts := sites.Conventions{Names: scan.Options.Names, ProbePrefix: scan.Options.ProbePrefix, Layouts: layouts}
 	space := sites.New(scan.Object, im, im, 0, opts)
 	if err := space.Read(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func refused(p *patch.Plan, r *patch.Refusal) Site {
 
 // disabled describes a site that calls no stub any more.
 func disabled(space *sites.Space, e *sites.Site) (m Site, err error) {
-	code, err := space.Code(e)
+	code, err := space.Content(e)
 	if err != nil {
 		return m, err
 	}
@@ -250,7 +250,7 @@ func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults [
 	if machine == nil || len(m.Sites) == 0 {
 		return nil
 	}
-	table, err := debuginfo.NewLines(o, machine)
+	table, err := debuginfo.New(o, machine)
 	if err != nil {
 		faults = append(faults, err)
 	}

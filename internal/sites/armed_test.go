@@ -19,7 +19,7 @@ import (
 	"sdtconvert/patch"
 )
 
-var options = sites.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+var options = sites.Conventions{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
 
 // A breakpoint over the first bytes of a site arms it, whatever its form and length, and the kind of
 // the site is that of the file.
@@ -47,7 +47,7 @@ func TestBreakpointsOverForms(t *testing.T) {
 			armed := sites.New(object, file, memory, 0, options)
 			for i := range entries {
 				site := &sites.Site{Entry: entries[i]}
-				want, got := expect.Value(before.Code(site))(t), expect.Value(armed.Code(site))(t)
+				want, got := expect.Value(before.Content(site))(t), expect.Value(armed.Content(site))(t)
 				if want.State == sites.Disabled && (got.State != sites.Armed || got.Kind != want.Kind) {
 					t.Errorf("%s: %s: got %+v, before the breakpoint %+v", f.Name, file.Place(entries[i].Address), got, want)
 				}
@@ -83,7 +83,7 @@ func TestSitesOfHeaders(t *testing.T) {
 		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x88, 0xe8, 5, 0xcf, 0xff, 0xff", sites.Unknown},
 	} {
 		_, memory := open(c.code)
-		got := expect.Value(sites.New(object, file, memory, 0, options).Code(&sites.Site{Entry: entries[0]}))(t)
+		got := expect.Value(sites.New(object, file, memory, 0, options).Content(&sites.Site{Entry: entries[0]}))(t)
 		expect.Equal(t, [2]string{arch.ListedKind(arch.Probe, arch.Call), c.want}, [2]string{got.Kind, got.State}, "%s", c.code)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// hops are the branches from a site to its helper: one, and one that linkers put between.
-const hops = 2
+// mostBranches are those from a site to its helper: one, and one that linkers put between.
+const mostBranches = 2
 
 // stateOf tells a call or a jump that is live from a disabled form that calls or jumps too.
 // to is the place that the site goes to where the state is Unknown.
@@ -28,7 +28,7 @@ func (s *Space) stateOf(im image.Image, text arch.Text, site *Site, form arch.Si
 		return Disabled, "", nil
 	}
 	first, ok, err := s.destination(im, text, site.Address, uint64(len(form.Code)))
-	for at, hop := first, 0; ok && err == nil && hop < hops; hop++ {
+	for at, hop := first, 0; ok && err == nil && hop < mostBranches; hop++ {
 		if state, err = s.meaning(im, site.Kind, at); err != nil || state != Unknown {
 			return state, "", err
 		}

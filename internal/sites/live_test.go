@@ -135,13 +135,13 @@ func TestLiveTwins(t *testing.T) {
 func checkStates(t *testing.T, name, path string, names patch.Names, want string) {
 	t.Helper()
 	o, im := openFile(t, path)
-	space, going := sites.New(o, im, im, 0, sites.Options{Names: names, ProbePrefix: "sdt_", Layouts: []linkerset.Layout{{}}}), 0
+	space, going := sites.New(o, im, im, 0, sites.Conventions{Names: names, ProbePrefix: "sdt_", Layouts: []linkerset.Layout{{}}}), 0
 	if err := space.Read(); err != nil || len(space.Faults.Records) > 0 || len(space.Sites) == 0 {
 		t.Fatal(name, path, space.Sites, space.Faults, err)
 	}
 	for i := range space.Sites {
 		e := &space.Sites[i]
-		got := expect.Value(space.Code(e))(t)
+		got := expect.Value(space.Content(e))(t)
 		state := sites.Disabled
 		if _, ok := im.Machine().Branch(sites.CodeAround(im, e.Address), e.Address.Offset); ok {
 			state = want

@@ -55,7 +55,7 @@ sdt_app___b: .8byte 2
 // of several.
 func TestFoldedNotes(t *testing.T) {
 	o, im := openFile(t, assemble(t, toolchains.AMD64, folded))
-	space := sites.New(o, im, im, 0, sites.Options{ProbePrefix: "sdt_", Layouts: []linkerset.Layout{{}}})
+	space := sites.New(o, im, im, 0, sites.Conventions{ProbePrefix: "sdt_", Layouts: []linkerset.Layout{{}}})
 	expect.OK(t, space.Read())
 	type site struct {
 		Source         sites.Source

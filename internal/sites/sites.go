@@ -3,7 +3,7 @@
 // describe sites. Package sites reads them one after the other, so that each probe of a site is there once: each
 // adds the sites that those before it do not have.
 //
-// Begin with New and Space.Read. Code tells what is at a site, Semaphore which one
+// Begin with New and Space.Read. Content tells what is at a site, Semaphore which one
 // belongs to it.
 package sites
 
@@ -61,8 +61,8 @@ func (s *Site) Operands() string {
 	return ""
 }
 
-// Options say which names stubs and probe objects have, and which records are read.
-type Options struct {
+// Conventions say which names stubs and probe objects have, and which records are read.
+type Conventions struct {
 	Names       patch.Names
 	ProbePrefix string // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
@@ -70,7 +70,7 @@ type Options struct {
 
 // Space is the code of one file, and what describes its sites. It serves one goroutine at a time.
 type Space struct {
-	Options
+	Conventions
 	Object *elfreloc.Object
 	File   image.Image // at the addresses that it was linked for
 	Memory image.Image // what records are read from: File, or a process
@@ -100,9 +100,9 @@ type Faults struct {
 
 // New makes the space of an object, which file shows at the addresses that it was linked for, and memory where
 // a loader has put it, base bytes above; without a loader, memory is file.
-func New(o *elfreloc.Object, file, memory image.Image, base uint64, opts Options) *Space {
+func New(o *elfreloc.Object, file, memory image.Image, base uint64, opts Conventions) *Space {
 	return &Space{
-		Options: opts, Object: o, File: file, Memory: memory, Base: base,
+		Conventions: opts, Object: o, File: file, Memory: memory, Base: base,
 		Probes: linkerset.NewProbes(memory, opts.ProbePrefix),
 		rows: sync.OnceValues(func() ([]notes.FunctionRow, error) {
 			rows, _, err := notes.ReadFunctions(o, file)

@@ -28,8 +28,8 @@ const (
 	Unknown     = "unknown"     // something else, or what nothing tells from a disabled form
 )
 
-// Code is what is at a site.
-type Code struct {
+// Content is what is at a site.
+type Content struct {
 	Kind  string // as arch.ListedKind names it
 	State string
 	// Form is the disabled form, of the file if the site is armed in memory. Without any, its Code is empty.
@@ -40,7 +40,7 @@ type Code struct {
 }
 
 // Unexplained says why the state of a site is Unknown. code is what is there.
-func (c *Code) Unexplained(code []byte) string {
+func (c *Content) Unexplained(code []byte) string {
 	if c.To != "" {
 		return fmt.Sprintf("holds % x, which goes to %s: neither a symbol nor code tells whether that is a stub", code, c.To)
 	}
@@ -50,9 +50,9 @@ func (c *Code) Unexplained(code []byte) string {
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
 type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
-// Code returns what is at a site. The form of a site that is armed in memory is that of the file. An
+// Content returns what is at a site. The form of a site that is armed in memory is that of the file. An
 // error is of the file's relocations or symbols.
-func (s *Space) Code(site *Site) (Code, error) {
+func (s *Space) Content(site *Site) (Content, error) {
 	m := s.File.Machine()
 	switch {
 	case site.Source == FromNote:
@@ -62,7 +62,7 @@ func (s *Space) Code(site *Site) (Code, error) {
 			return s.lookup(site, m.RecordedDOF)
 		}
 	case site.Source == FromEdit:
-		return Code{Kind: arch.ListedKind(site.Kind, site.Edit.Site.Form), State: Disabled, Form: site.Edit.Site}, nil
+		return Content{Kind: arch.ListedKind(site.Kind, site.Edit.Site.Form), State: Disabled, Form: site.Edit.Site}, nil
 	case site.Layout.Format == linkerset.Tracepoints:
 		return s.tracepoint(site), nil
 	}
@@ -79,32 +79,32 @@ func (s *Space) disabledByHeader(t arch.Text, at uint64, kind arch.Kind) (arch.S
 	return m.Disabled(t, at, kind)
 }
 
-// tracepoint is Code for a site that FreeBSD's kernel has marked itself: nops of the
+// tracepoint is Content for a site that FreeBSD's kernel has marked itself: nops of the
 // shortest form, or a jump that it has written over them.
-func (s *Space) tracepoint(site *Site) Code {
+func (s *Space) tracepoint(site *Site) Content {
 	const kind = "tracepoint"
 	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Address), site.Address.Offset
 	_, disabled := m.Disabled(text, at, arch.Probe)
 	_, jumps := m.Branch(text, at)
 	switch {
 	case jumps:
-		return Code{Kind: kind, State: Armed}
+		return Content{Kind: kind, State: Armed}
 	case disabled, codeAt(text, at, m.Traits().Nops) != nil:
-		return Code{Kind: kind, State: Disabled}
+		return Content{Kind: kind, State: Disabled}
 	case codeAt(text, at, m.Traits().Breakpoints) != nil:
-		return Code{Kind: kind, State: Armed}
+		return Content{Kind: kind, State: Armed}
 	}
-	return Code{Kind: kind, State: Unknown}
+	return Content{Kind: kind, State: Unknown}
 }
 
-// lookup is Code, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
-func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
+// lookup is Content, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
+func (s *Space) lookup(site *Site, disabled disabledForm) (Content, error) {
 	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Address), site.Address.Offset
 	linked, hasForm := s.linked(site, disabled)
 	if !hasForm {
 		linked = arch.Site{}
 	}
-	code := Code{Kind: arch.ListedKind(site.Kind, linked.Form), State: Armed, Form: linked}
+	code := Content{Kind: arch.ListedKind(site.Kind, linked.Form), State: Armed, Form: linked}
 	if hasForm {
 		if state := s.optimised(site, text); state != Unknown {
 			code.State = state
@@ -116,7 +116,7 @@ func (s *Space) lookup(site *Site, disabled disabledForm) (Code, error) {
 		if err == nil && state != Disabled && hasForm && !bytes.Equal(linked.Code, form.Code) {
 			return code, nil // armed
 		}
-		return Code{Kind: arch.ListedKind(site.Kind, form.Form), State: state, To: to, Form: form}, err
+		return Content{Kind: arch.ListedKind(site.Kind, form.Form), State: state, To: to, Form: form}, err
 	}
 	switch live := m.Live(text, at); {
 	case codeAt(text, at, m.Traits().Breakpoints) != nil, live && hasForm: // armed
@@ -256,7 +256,7 @@ func (s *Space) loadedSemaphore(site *Site) (semaphore image.Ref, ok bool, err e
 	m, at := s.Memory.Machine(), site.Address.Offset
 	text := branchOrLoad(s.Memory, site.Address)
 	addr, ok := m.LoadedSemaphore(text, at)
-	for range hops {
+	for range mostBranches {
 		to, branches := m.Branch(text, at)
 		if ok || !branches {
 			break

@@ -25,25 +25,25 @@ import (
 // tracer is the loop over what happens to processes. It runs in one thread of the system, as ptrace asks for.
 type tracer struct {
 	Options
-	session   *arm.Session
-	processes map[int]*tracee
-	owners    map[int]*tracee       // by thread
-	early     map[int]ptrace.Change // first stops of threads which no event has announced yet
-	aged      map[int]bool          // those of early that were there at the last tick
-	traps     uint64                // hits of breakpoints
-	follower  follower
-	child     int  // the program that was started, 0 for none
-	ended     bool // it has ended
-	result    Statistics
-	finished  chan struct{} // closed once no more events are wanted
+	session     *arm.Session
+	processes   map[int]*tracee
+	owners      map[int]*tracee       // by thread
+	unannounced map[int]ptrace.Change // first stops of threads which no event has announced yet
+	aged        map[int]bool          // those of unannounced that were there at the last tick
+	traps       uint64                // hits of breakpoints
+	follower    follower
+	child       int  // the program that was started, 0 for none
+	ended       bool // it has ended
+	result      Statistics
+	finished    chan struct{} // closed once no more events are wanted
 }
 
 // tracee is a process that is traced.
 type tracee struct {
 	*ptrace.Process
 	*arm.Armer
-	isLent bool   // sites wait for a child of vfork to end
-	maps   string // /proc/PID/maps when modules were looked for
+	waitsForVfork bool   // sites wait for a child of vfork to end
+	maps          string // /proc/PID/maps when modules were looked for
 }
 
 // PID returns the ID of the process.
@@ -53,7 +53,7 @@ func (p *tracee) PID() int { return p.ID }
 func Run(o Options) (*Statistics, error) {
 	runtime.LockOSThread()
 	t := &tracer{
-		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, early: map[int]ptrace.Change{}, finished: make(chan struct{}),
+		Options: o, processes: map[int]*tracee{}, owners: map[int]*tracee{}, unannounced: map[int]ptrace.Change{}, finished: make(chan struct{}),
 	}
 	life, err := inject.NewLife()
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *tracer) attachSites(p *tracee, found []*probe.Site) {
 	if !p.Wants(found) || !p.Stop() {
 		return
 	}
-	if p.isLent = len(found) > 0 && p.HasBorrower(); p.isLent { // which would meet breakpoints
+	if p.waitsForVfork = len(found) > 0 && p.HasBorrower(); p.waitsForVfork { // which would meet breakpoints
 		p.Resume()
 		p.LookLater(found)
 		p.maps = ""
@@ -275,14 +275,14 @@ func (t *tracer) handleAll() bool {
 
 // releaseEarly lets processes go that have stopped for the tracer two ticks ago, and whose parents have ended before they announced them.
 func (t *tracer) releaseEarly() {
-	for tid := range t.early {
+	for tid := range t.unannounced {
 		if t.aged[tid] && !t.willBeAnnounced(tid) {
 			ptrace.Detach(tid, 0)
-			delete(t.early, tid)
+			delete(t.unannounced, tid)
 		}
 	}
 	t.aged = map[int]bool{}
-	for tid := range t.early {
+	for tid := range t.unannounced {
 		t.aged[tid] = true
 	}
 }
@@ -302,7 +302,7 @@ func (t *tracer) handle(c ptrace.Change) {
 	}
 	if p == nil {
 		if c.TID != t.child || t.processes[c.TID] != nil {
-			t.early[c.TID] = c
+			t.unannounced[c.TID] = c
 		}
 		return
 	}
@@ -376,7 +376,7 @@ func (t *tracer) attachAt(p *tracee, th *ptrace.Thread) {
 // gone handles the end of a thread.
 func (t *tracer) gone(p *tracee, c ptrace.Change) {
 	delete(t.owners, c.TID)
-	delete(t.early, c.TID)
+	delete(t.unannounced, c.TID)
 	if c.TID == t.child && c.TID != 0 {
 		t.ended = true
 		t.result.ExitCode = c.Status.ExitStatus()

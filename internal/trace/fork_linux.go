@@ -15,8 +15,8 @@ func (t *tracer) forked(p *tracee, tid, event int) {
 	if tid == 0 {
 		return // the parent was killed
 	}
-	c, known := t.early[tid]
-	delete(t.early, tid)
+	c, known := t.unannounced[tid]
+	delete(t.unannounced, tid)
 	if !known {
 		if c, known = ptrace.Wait(tid, true); !known {
 			return

@@ -44,7 +44,7 @@ func (t *tracer) attachProcess(pid int) error {
 		}
 		t.attachSites(p, found)
 		switch {
-		case t.processes[pid] != p || !p.isLent:
+		case t.processes[pid] != p || !p.waitsForVfork:
 			return nil
 		case time.Since(begun) > ptrace.Patience:
 			return fmt.Errorf("process %d: a child of vfork runs in its memory: try again when that has ended", pid)

@@ -138,7 +138,7 @@ func stepThrough(t *testing.T, path, mode string) {
 	var drawn strings.Builder
 	session := &Session{Life: expect.Value(inject.NewLife())(t), Warn: func(err error) { t.Error(err) }}
 	layout := expect.Value(linkerset.ParseLayout(linkerset.Pairs.String(), ""))(t)
-	session.Listing = listing.Options{Options: sites.Options{Layouts: layout.All()}}
+	session.Listing = listing.Options{Conventions: sites.Conventions{Layouts: layout.All()}}
 	session.Declarations = probe.Declarations{"step:text": {{Type: "long"}, {Type: "char *"}}}
 	if mode == "filter" || mode == "ranges" {
 		session.Filter = expect.Value(events.ParseFilter("arg0 >= 100"))(t)

@@ -131,7 +131,7 @@ type Finder struct {
 // Find adds the sites of one module to Sites.
 func (f *Finder) Find(m *image.Module) error {
 	f.Census.addUnconverted(m)
-	space := sites.New(m.Object, m.Image, m.Image, 0, f.Options.Options)
+	space := sites.New(m.Object, m.Image, m.Image, 0, f.Options.Conventions)
 	if err := space.Read(); err != nil || len(space.Sites) == 0 {
 		return err
 	}
@@ -183,7 +183,7 @@ func (f *Finder) site(m *image.Module, space *sites.Space, code *locate.Code, fr
 	}
 	s.Rest = place.Rest()
 	s.Text, s.Place = message.Escape(s.Probe.String()), message.Escape(place.String())
-	found, err := space.Code(from)
+	found, err := space.Content(from)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (f *Finder) describe(m *image.Module, code *locate.Code, found []*foundSite
 	var undeclared, aliases []string
 	stubs := func(s *foundSite) (names []string) {
 		id := cmp.Or(s.probe.ID, strings.ReplaceAll(s.Provider+"___"+s.Name, "-", "__"))
-		for _, prefix := range f.Options.Options.Names.Prefixes {
+		for _, prefix := range f.Options.Conventions.Names.Prefixes {
 			names = append(names, prefix+id)
 		}
 		return names
@@ -127,7 +127,7 @@ func readTypes(code *locate.Code, functions, aliases []string) (known debugTypes
 	if len(functions)+len(aliases) == 0 {
 		return known
 	}
-	lines := code.ReadLines()
+	lines := code.ReadDebugInfo()
 	if lines == nil {
 		return known
 	}

@@ -164,7 +164,7 @@ func (p *Process) Stop() bool {
 	}
 	begun := time.Now()
 	for {
-		waiting := 0
+		running := 0
 		for _, th := range p.Threads {
 			if th.Stopped {
 				continue
@@ -174,12 +174,12 @@ func (p *Process) Stop() bool {
 			case !ok && (IsZombie(th.ID) || time.Since(begun) > 20*time.Millisecond && isBlocked(th.ID)):
 				continue
 			case !ok:
-				waiting++
+				running++
 				continue
 			}
-			if waiting++; c.Status.Stopped() && c.Event() == unix.PTRACE_EVENT_STOP {
+			if running++; c.Status.Stopped() && c.Event() == unix.PTRACE_EVENT_STOP {
 				th.Stopped, th.Grouped = true, c.Status.StopSignal() != unix.SIGTRAP
-				waiting--
+				running--
 				continue
 			}
 			p.Handle(c)
@@ -188,7 +188,7 @@ func (p *Process) Stop() bool {
 		if len(p.Threads) == 0 || p.memory == nil {
 			return false
 		}
-		if waiting == 0 && !p.takeTraps() {
+		if running == 0 && !p.takeTraps() {
 			return true
 		}
 		switch waited := time.Since(begun); {

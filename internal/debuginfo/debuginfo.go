@@ -1,5 +1,5 @@
 // Package debuginfo reads what compilers write about code for debuggers: which source line an
-// address comes from and which inlined functions it lies in (Lines, from DWARF), where functions
+// address comes from and which inlined functions it lies in (Data, from DWARF), where functions
 // are (UnwindFunctions, from .eh_frame), and what is kept apart from a stripped image
 // (OpenDebugFile, MiniDebugInfo). It takes objects that are not linked yet, linked
 // images, and their debug files. It also reads the parameters of functions that are called and
@@ -30,9 +30,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Lines answers which source line a place in code comes from. It reads the
+// Data is the debug information of an object or image. It reads the
 // object for as long as it is used, and is not safe for concurrent use.
-type Lines struct {
+type Data struct {
 	o        *elfreloc.Object
 	sections sections
 	base     map[int]uint64 // of objects: the address given to each section
@@ -62,12 +62,12 @@ type Frame struct {
 	Line     int    // 0 when not known
 }
 
-// NewLines finds the units of an object or image. Without debug information the
-// Lines are empty. A fault of the debug information is an error; the Lines then
-// still answer for what was read before it. Relocatable objects need their
+// New finds the units of an object or image. Without debug information the
+// Data is empty. A fault of the debug information is an error; the Data then
+// still answers for what was read before it. Relocatable objects need their
 // machine; without one nothing is known of them.
-func NewLines(o *elfreloc.Object, m arch.Machine) (*Lines, error) {
-	t := &Lines{
+func New(o *elfreloc.Object, m arch.Machine) (*Data, error) {
+	t := &Data{
 		o: o, programs: make(map[uint64]*program), names: make(map[dwarf.Offset]string),
 	}
 	relocatable := o.Type == elf.ET_REL
@@ -125,12 +125,12 @@ func spansContaining(spans []span, address uint64, f func(s *span) bool) bool {
 // isCode reports whether code is at an address. The line tables and ranges of
 // functions that a linker has dropped lie elsewhere: at 0, at 1, or at the highest
 // addresses.
-func (t *Lines) isCode(address uint64) bool {
+func (t *Data) isCode(address uint64) bool {
 	return t.code.Find(0, address) >= 0
 }
 
 // address returns the address that was given to a place, and whether there is one.
-func (t *Lines) address(section int, off uint64) (uint64, bool) {
+func (t *Data) address(section int, off uint64) (uint64, bool) {
 	if t.base == nil {
 		return off, t.o.Type != elf.ET_REL
 	}
@@ -140,7 +140,7 @@ func (t *Lines) address(section int, off uint64) (uint64, bool) {
 
 // find returns the unit and the row of a place. Without a row there may still
 // be a unit.
-func (t *Lines) find(section int, off uint64) (u *unit, p *program, r row, address uint64) {
+func (t *Data) find(section int, off uint64) (u *unit, p *program, r row, address uint64) {
 	address, ok := t.address(section, off)
 	if !ok {
 		return nil, nil, row{}, 0
@@ -161,7 +161,7 @@ func (t *Lines) find(section int, off uint64) (u *unit, p *program, r row, addre
 // offset in it; in linked images the section is not looked at and the offset is
 // the address. What is not known is "" and 0. The path is as the compiler has it,
 // joined with the directory that it ran in.
-func (t *Lines) Source(section int, off uint64) (file string, line int) {
+func (t *Data) Source(section int, off uint64) (file string, line int) {
 	_, p, r, _ := t.find(section, off)
 	if r.line == 0 {
 		return "", 0
@@ -170,7 +170,7 @@ func (t *Lines) Source(section int, off uint64) (file string, line int) {
 }
 
 // Lookup is Source as "file:line", or "" when it is not known.
-func (t *Lines) Lookup(section int, off uint64) string {
+func (t *Data) Lookup(section int, off uint64) string {
 	file, line := t.Source(section, off)
 	if line == 0 {
 		return ""
@@ -181,16 +181,16 @@ func (t *Lines) Lookup(section int, off uint64) string {
 // Err returns the first fault that look-ups met, with the file's name and the debug
 // section. What it concerns is not known: a look-up that meets one says less, never
 // anything else.
-func (t *Lines) Err() error { return t.err }
+func (t *Data) Err() error { return t.err }
 
 // fail keeps the first fault of a look-up.
-func (t *Lines) fail(err error) {
+func (t *Data) fail(err error) {
 	if t.err == nil {
 		t.err = t.wrap(err)
 	}
 }
 
-func (t *Lines) wrap(err error) error {
+func (t *Data) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -222,13 +222,13 @@ func mask(address uint64, size uint8) uint64 {
 	return address
 }
 
-func (t *Lines) cursor(b []byte) cursor {
+func (t *Data) cursor(b []byte) cursor {
 	return cursor{data: b, big: t.o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
 }
 
 // findUnits reads the header and the first entry of each unit. One that makes no
 // sense does not keep it from the others, as long as its length does.
-func (t *Lines) findUnits() error {
+func (t *Data) findUnits() error {
 	headers, err := t.prepare()
 	if t.info == nil {
 		return err
@@ -242,7 +242,7 @@ func (t *Lines) findUnits() error {
 }
 
 // readUnit reads the first entry of a unit, and notes where its code is.
-func (t *Lines) readUnit(h header) error {
+func (t *Data) readUnit(h header) error {
 	u := unit{header: h, entry: dwarf.Offset(h.first)}
 	if h.first == h.end {
 		return nil
@@ -271,7 +271,7 @@ func (t *Lines) readUnit(h header) error {
 }
 
 // place notes the addresses of the unit that comes next.
-func (t *Lines) place(u *unit, e *dwarf.Entry) error {
+func (t *Data) place(u *unit, e *dwarf.Entry) error {
 	index := int32(len(t.units))
 	ranges, err := t.ranges(u, e)
 	for _, r := range ranges {
@@ -293,7 +293,7 @@ var errSkipChildren = errors.New("skip the children")
 
 // entries calls f with an entry of a unit and all that are inside of it, in their order, and
 // how deep each lies; the first is at 0. It ends with the error of f, but for errSkipChildren.
-func (t *Lines) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, depth int) error) error {
+func (t *Data) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, depth int) error) error {
 	r := t.info.Reader()
 	if err := t.seek(r, first); err != nil {
 		return err
@@ -329,7 +329,7 @@ func (t *Lines) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, dept
 }
 
 // at returns the entry at an offset and its unit, nil where there is none.
-func (t *Lines) at(off dwarf.Offset) (*unit, *dwarf.Entry, error) {
+func (t *Data) at(off dwarf.Offset) (*unit, *dwarf.Entry, error) {
 	i, ok := slices.BinarySearchFunc(t.units, uint64(off), func(u unit, off uint64) int { return cmp.Compare(u.start, off) })
 	if ok || i == 0 || uint64(off) < t.units[i-1].first || uint64(off) >= t.units[i-1].end {
 		return nil, nil, nil

@@ -11,9 +11,9 @@ import (
 	"sdtconvert/internal/input"
 )
 
-// Space is what addresses are looked up in: an object or a linked image, at the addresses it was linked
+// Target is what addresses are looked up in: an object or a linked image, at the addresses it was linked
 // for, or a running process. The names of a module are read when one of its addresses is looked up.
-type Space struct {
+type Target struct {
 	image.Image // of the file, or the process
 
 	in      *input.File // nil for a process
@@ -35,7 +35,7 @@ type Address struct {
 
 // Find returns where an address is: a hexadecimal number or, in an object, a section
 // and an offset in it. There is an Address beside an error, too.
-func Find(s *Space, text string) (*Address, error) {
+func Find(s *Target, text string) (*Address, error) {
 	r := &Address{Address: text}
 	a, err := s.parse(text)
 	if err != nil {
@@ -66,7 +66,7 @@ func parseAddress(text string) (image.Addr, error) {
 }
 
 // OpenFile opens the file of an object or a linked image. Close it.
-func OpenFile(path string, o Options) (*Space, error) {
+func OpenFile(path string, o Options) (*Target, error) {
 	in, err := input.Open(path)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func OpenFile(path string, o Options) (*Space, error) {
 		in.Close()
 		return nil, err
 	}
-	s := &Space{Image: c.Image, in: in, file: c}
+	s := &Target{Image: c.Image, in: in, file: c}
 	if err := c.Read(); err != nil {
 		s.Close()
 		return nil, err
@@ -89,16 +89,16 @@ func OpenFile(path string, o Options) (*Space, error) {
 }
 
 // OpenProcess opens a running process, by its number. Close it.
-func OpenProcess(pid int, o Options) (*Space, error) {
+func OpenProcess(pid int, o Options) (*Target, error) {
 	p, err := image.OpenProcess(pid)
 	if err != nil {
 		return nil, err
 	}
-	return &Space{Image: p, o: o, codes: map[*image.Module]*Code{}, modules: NewModules(o)}, nil
+	return &Target{Image: p, o: o, codes: map[*image.Module]*Code{}, modules: NewModules(o)}, nil
 }
 
 // Close closes the files of the space.
-func (s *Space) Close() error {
+func (s *Target) Close() error {
 	if s.file != nil {
 		return errors.Join(s.file.Close(), s.in.Close())
 	}
@@ -106,7 +106,7 @@ func (s *Space) Close() error {
 }
 
 // parse reads an address, which in an object is a section and an offset.
-func (s *Space) parse(text string) (image.Addr, error) {
+func (s *Target) parse(text string) (image.Addr, error) {
 	if s.file == nil || s.file.Object.Type != elf.ET_REL {
 		return parseAddress(text)
 	}
@@ -128,7 +128,7 @@ func (s *Space) parse(text string) (image.Addr, error) {
 
 // codeAt returns the code that an address is of, read. The address need not be in it
 // if an error says why.
-func (s *Space) codeAt(a image.Addr) (*Code, error) {
+func (s *Target) codeAt(a image.Addr) (*Code, error) {
 	p, isProcess := s.Image.(*image.Process)
 	if !isProcess {
 		if !s.Executable(a) {
