@@ -50,7 +50,7 @@ func TestMemoryOfASite(t *testing.T) {
 	defer in.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	made := New(Options{Patch: patch.Options{FixedLayout: true}.Complete()}, nil).convertSource(in.Source())
+	made := New(Options{Patch: patch.Options{FixedLayout: true}}, nil).convertSource(in.Source())
 	if made.err != nil || made.output == nil {
 		t.Fatalf("got %+v", made)
 	}

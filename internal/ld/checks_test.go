@@ -110,7 +110,7 @@ func TestServedSharedLibrary(t *testing.T) {
 
 // The intermediate code of an archive and its other members are read apart.
 func TestMergeNeeds(t *testing.T) {
-	o := patch.Options{}.Complete()
+	o := patch.Options{}
 	code, generated := newNeeds(o), newNeeds(o)
 	code.hasRecords, code.kinds[arch.Enabled] = true, true
 	generated.ltoDefinitions, generated.err = map[string]bool{"sdt_a": true}, os.ErrClosed

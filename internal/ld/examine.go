@@ -94,14 +94,14 @@ func newExaminer(l *link, ln *commandLine) *examiner {
 	}
 	plugin := hasFlag("plugin") && l.linker.family != lld // which ignores it
 	return &examiner{
-		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
+		options: l.Convert.Patch, stubTexts: l.Convert.Patch.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
 		isRelocatable: ln.relocatable, linker: l.linker.family,
 		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
 	}
 }
 
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
-func probeTexts(o patch.Options) [][]byte { return append(o.Names.StubTexts(), []byte(o.ProbePrefix)) }
+func probeTexts(o patch.Options) [][]byte { return append(o.StubTexts(), []byte(o.ProbePrefix)) }
 
 // examine looks at a file. A file that cannot be opened is left to the linker, which reports it, unless this
 // process alone lacks what it takes.
@@ -176,7 +176,7 @@ func (e *examiner) mentions(contain func([][]byte) (bool, error)) (namesProbes, 
 // object's: only a symbol of that name makes the object one to convert.
 func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, err error) {
 	if namesProbes, callsStubs, err = e.mentions(o.NamesContain); err == nil && callsStubs {
-		callsStubs, err = e.options.Names.HasStub(o)
+		callsStubs, err = e.options.HasStub(o)
 	}
 	hasBase := func(s elfreloc.Section) bool { return s.Name == notes.BaseSection } // perhaps of others' macros
 	if namesProbes = namesProbes || e.hasRecords(o); err == nil && !callsStubs && (namesProbes || slices.ContainsFunc(o.Sections, hasBase)) {
@@ -245,7 +245,7 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	if c.namesProbes {
 		c.target = max(c.target, patch.TargetOf(o.Object))
 	}
-	if e.options.Layout.Format == linkerset.FreeBSD || !e.options.FixedLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
+	if e.options.Layout.Format == linkerset.FreeBSD || o.OSABI() == elf.ELFOSABI_FREEBSD {
 		if c.hasKernelTracepoints, err = input.HasKernelTracepoints(o.Object); err != nil {
 			return err
 		}

@@ -253,7 +253,7 @@ func (s *survey) target() (target patch.Target) {
 	if target == patch.LinuxKernel && isProgram(s.line) {
 		target = patch.LinuxProgram
 	}
-	return target
+	return max(target, patch.LinuxProgram)
 }
 
 // distinctFile is a file, once for all the paths that lead to it.

@@ -164,7 +164,7 @@ func (p *probeNeeds) addKinds(obj *input.Object, scan *patch.Scan) {
 		p.kinds[ref.Stub.Kind] = true
 	}
 	for i := range obj.Sections {
-		if kind, ok := scan.Options.Layout.IsRecordSection(&obj.Sections[i]); ok {
+		if kind, ok := scan.Settings.Layout.IsRecordSection(&obj.Sections[i]); ok {
 			p.kinds[kind] = true
 		}
 	}
@@ -191,7 +191,7 @@ func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Re
 		return nil, nil, err
 	}
 	if !l.Convert.Patch.NoRecords {
-		flags = boundFlags(l.Convert.Patch.Layout, recordedKinds(needs))
+		flags = boundFlags(l.layout(), recordedKinds(needs))
 	}
 	lacking, err = l.lackingDefinitions(files)
 	return lacking, flags, err
