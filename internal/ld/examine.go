@@ -22,6 +22,8 @@ type inputFile struct {
 	path       string // by which this process opens it
 	name       string // in messages
 	argument   string // that leads to it on the command line, or ""
+	isNamed    bool   // the line names the file itself, so that the linker surely reads it
+	isData     bool   // the linker links its bytes as data (--format=binary), and nothing looks at them
 	isOptional bool   // the link may leave it out: between --start-lib and --end-lib, or a member of a thin archive
 	contents
 }
@@ -103,11 +105,14 @@ func newExaminer(l *link, ln *commandLine) *examiner {
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
 func probeTexts(o patch.Options) [][]byte { return append(o.StubTexts(), []byte(o.ProbePrefix)) }
 
-// examine looks at a file. A file that cannot be opened is left to the linker, which reports it, unless this
-// process alone lacks what it takes.
-func (e *examiner) examine(path, name string) *inputFile {
-	in := &inputFile{path: path, name: name}
-	f, err := input.Open(path)
+// examine adds the contents of a file that is not linked as data. A file that cannot be opened is left to the linker, which
+// reports it, unless this process alone lacks what it takes.
+func (e *examiner) examine(file inputFile) *inputFile {
+	in := &file
+	if in.isData {
+		return in
+	}
+	f, err := input.Open(in.path)
 	if err != nil {
 		if lacksResources(err) {
 			in.err = err
@@ -115,7 +120,7 @@ func (e *examiner) examine(path, name string) *inputFile {
 		return in
 	}
 	defer f.Close()
-	f.Path = name
+	f.Path = in.name
 	src := f.Source()
 	in.format, _ = src.Type()
 	switch in.format {
@@ -124,7 +129,7 @@ func (e *examiner) examine(path, name string) *inputFile {
 	case input.ArchiveFile:
 		in.err = e.archive(&in.contents, f, input.Options{})
 	case input.ThinArchiveFile:
-		f.Path = path // its members are beside it
+		f.Path = in.path // its members are beside it
 		in.err = e.archive(&in.contents, f, input.Options{FollowThin: true})
 	case input.BitcodeFile:
 		in.err = e.bitcode(&in.contents, src)
@@ -327,9 +332,7 @@ func (e *examiner) archive(c *contents, f *input.File, o input.Options) error {
 			names, probes, err := e.member(c, src)
 			c.namesProbes, c.callsStubs = c.namesProbes || names, c.callsStubs || probes
 			if probes && lib.Thin {
-				m := e.examine(src.File.Path, src.File.Path)
-				m.isOptional = true
-				c.members = append(c.members, m)
+				c.members = append(c.members, e.examine(inputFile{path: src.File.Path, name: src.File.Path, isOptional: true}))
 			}
 			memberErrs = errors.Join(memberErrs, err)
 			return nil
@@ -346,7 +349,7 @@ func (e *examiner) archive(c *contents, f *input.File, o input.Options) error {
 // nested returns the error of a member of a thin archive that is in another one, if probes may be there: GNU ld
 // and gold read it where it was before the other archive was converted. Other errors are the linker's to report.
 func (e *examiner) nested(err error) error {
-	if n, ok := errors.AsType[*input.NestedError](err); ok && e.examine(n.Path, n.Path).namesProbes {
+	if n, ok := errors.AsType[*input.NestedError](err); ok && e.examine(inputFile{path: n.Path, name: n.Path}).namesProbes {
 		return err
 	}
 	return nil

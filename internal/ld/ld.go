@@ -18,15 +18,9 @@
 //
 // --in-place converts the files of the survey themselves, without supervision (inplace.go).
 //
-// A file has a type for what is known of it in each phase:
-//
-//	lineFile        a path that the line leads to
-//	inputFile       what the look has found at a path
-//	distinctFile    an inputFile, once for all the paths that lead to it, with its identity
-//	linkedFile      an inputFile, and what its probes need of the link
-//	servedFile      a linkedFile, and what the linker gets for it
-//	identifiedFile  a servedFile with its identity
-//	foundFile       an identifiedFile that the look has missed and the linker has opened
+// An inputFile is a path that the line leads to, and what the look has found there. A servedFile is an inputFile, once
+// for all paths that lead to it, and what the linker gets for it. A foundFile becomes a servedFile while the linker waits:
+// the look has missed it, and the linker opens it.
 package ld
 
 import (
