@@ -33,19 +33,6 @@ func compileNops(t *testing.T, c compiler, flags ...string) program {
 	return p
 }
 
-// said returns what the probes of n runs are to show.
-func (p program) said(t *testing.T, n int) []string {
-	t.Helper()
-	dir := filepath.Join(p.dir, "said")
-	expect.OK(t, os.MkdirAll(dir, 0o777))
-	objects := []string{p.main}
-	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
-		objects = append(objects, p.compile(t, dir, source, "-DSAY"))
-	}
-	exe := p.image(t, "said", []string{"-static"}, objects...)
-	return strings.Split(strings.TrimSpace(strings.TrimPrefix(p.runs(t, exe, n), "ready\n")), "\n")
-}
-
 // runs returns what a program prints that runs its probes n times.
 func (p program) runs(t *testing.T, exe string, n int) string {
 	t.Helper()
@@ -206,57 +193,4 @@ func (p program) linkMergedNops(t *testing.T, first, ld toolchains.Linker, merge
 	}
 	expect.OK(t, err)
 	checkNops(t, out)
-}
-
-// nopFormats are how tracers are to show the arguments of each probe.
-var nopFormats = []struct{ probe, format, gdb string }{
-	{"none", "", ""},
-	{"two", `%d %d`, "0 1"},
-	{"four", `%d %d %s %ld`, "0 1 2 3"},
-	{"six", `%d %ld %u %s %d %ld`, "0 1 2 3 4 5"},
-	{"generic", `%ld %s`, "0 1"},
-	{"inlined", `%d`, "0"},
-}
-
-// nopCommands has gdb print the arguments of each nop, and go on.
-func nopCommands() string {
-	var s strings.Builder
-	for _, b := range nopFormats {
-		fmt.Fprintf(&s, "break -probe-stap nops:%s\ncommands\nsilent\nprintf \"> nops:%s %s\\n\"", b.probe, b.probe, b.format)
-		verbs := strings.Fields(b.format)
-		for i, arg := range strings.Fields(b.gdb) {
-			value := "$_probe_arg" + arg
-			if verbs[i] == "%s" {
-				value = "(char *)" + value
-			}
-			fmt.Fprintf(&s, ", %s", value)
-		}
-		s.WriteString("\ncontinue\nend\n")
-	}
-	return s.String()
-}
-
-// TestNopsUnderGDBRemotely is TestNopsUnderGDB with programs that are emulated: of the
-// machines whose operands gdb knows in notes.
-func TestNopsUnderGDBRemotely(t *testing.T) {
-	all := product.New("machine", "compiler", "flags")
-	for _, gcc := range []compiler{arm, arm64, i386, ppc64, ppc64le, s390x} {
-		for _, c := range []compiler{gcc, {gcc.machine, toolchains.Clang}} {
-			for _, flags := range []string{"-O2", "-O0"} {
-				all.Add(c.machine.Name+"/"+c.cc.Name+flags, []string{c.machine.Name, c.cc.Name, flags}, func(t *testing.T) {
-					t.Parallel()
-					tools.Need(t, "gdb-multiarch", c.machine.QEMU)
-					how := []string{flags, "-g"}
-					if c.machine == toolchains.ARM { // of A32 it does not read registers that have names
-						how = append(how, "-mthumb")
-					}
-					p := compileNops(t, c, how...)
-					exe := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main)...)
-					script := "target remote " + c.machine.WaitForGDB(t, exe, "\n\n\n") + "\n" + nopCommands() + "continue\n"
-					expect.Equal(t, p.said(t, 3), underGDB(t, "gdb-multiarch", script, exe))
-				})
-			}
-		}
-	}
-	all.Run(t)
 }

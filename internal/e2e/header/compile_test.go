@@ -214,7 +214,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$|TestRandomMemory$`, &converter, func(directory string) error {
+	tools.Main(m, `TestLink|TestSemaphores$|TestRandomMemory$`, &converter, func(directory string) error {
 		files.Directory = directory
 		return nil
 	})

@@ -48,26 +48,6 @@ func startServer(t *testing.T, flags ...string) server {
 	return s
 }
 
-// check compares a listing of the process with its own records.
-func (s server) check(t *testing.T, all []listed) {
-	t.Helper()
-	var got []uint64
-	names := map[string]string{}
-	for _, l := range all {
-		got = append(got, expect.Value(strconv.ParseUint(l.Address, 0, 64))(t))
-		names[l.Name] = l.Provider + ":" + l.Module + ":" + l.Function + " " + l.State
-	}
-	slices.Sort(got)
-	expect.Equal(t, s.sites, got, "sites")
-	want := map[string]string{
-		"start":   "server:server:main disabled",
-		"request": "served:libserved.so:serve disabled",
-		"idle":    "served:libserved.so:served_idle disabled",
-	}
-	names["request"] = strings.Replace(names["request"], "served_loop", "serve", 1) // where it was inlined
-	expect.Equal(t, want, names)
-}
-
 func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	s := startServer(t)
 	expect.OK(t, os.Remove(s.library))
@@ -78,25 +58,6 @@ func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	expect.Contains(t, string(out), " start\n")
 	if os.Geteuid() == 0 && !strings.Contains(string(out), " idle\n") {
 		t.Errorf("got\n%s", out)
-	}
-}
-
-// Code that was armed, by a breakpoint or by a call as Linux makes of one, is listed so.
-func TestListOfArmedSites(t *testing.T) {
-	for _, flag := range []string{"-pie", "-no-pie"} {
-		t.Run(flag, func(t *testing.T) {
-			s := startServer(t, flag)
-			want := list(t, "--pid", s.pid)
-			s.check(t, want)
-			at := expect.Value(strconv.ParseInt(want[0].Address, 0, 64))(t)
-			memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
-			defer memory.Close()
-			want[0].State = "armed"
-			for _, code := range []string{"\xe8\x01\x02\x03\x04", "\xcc"} {
-				expect.Value(memory.WriteAt([]byte(code), at))(t)
-				expect.Equal(t, want, list(t, "--pid", s.pid), "% x", code)
-			}
-		})
 	}
 }
 
@@ -125,24 +86,8 @@ func TestResolveInProcess(t *testing.T) {
 		}
 		function, _, _ := strings.Cut(columns[4], "+")
 		got = append(got, function+" "+columns[5])
-		checkPlace(t, columns)
 	}
 	expect.Equal(t, want, got)
-}
-
-// checkPlace sees to it that the file holds a disabled site at the offset that
-// resolve has found, and that the load base is that of a page.
-func checkPlace(t *testing.T, columns []string) {
-	t.Helper()
-	data := disk.Read(t, columns[1])
-	off, err := strconv.ParseInt(columns[2], 0, 64)
-	base, err2 := strconv.ParseUint(columns[3], 0, 64)
-	if err != nil || err2 != nil || base%4096 != 0 {
-		t.Fatalf("%q: %v, %v", columns, err, err2)
-	}
-	if !disabled("amd64", "probe", data[off:off+8]) {
-		t.Errorf("%q: % x is not a site", columns, data[off:off+8])
-	}
 }
 
 func TestProcessesThatCannotBeListed(t *testing.T) {

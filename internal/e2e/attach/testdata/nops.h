@@ -1,9 +1,7 @@
 /*
  * Marked nops, as include/sdt.h has them, but for a symbol at each: for the tests its name
- * tells the operands. It stays in images as long as its nop does. With SAY the probes
- * print what a tracer shall print instead.
+ * tells the operands. It stays in images as long as its nop does.
  */
-#include <stdio.h>
 
 #ifdef __cplusplus
 #define NOPS_C extern "C"
@@ -58,9 +56,6 @@
 #define NOPS_4 NOPS_3 " %c[s4]@" NOPS_PLACE(a4)
 #define NOPS_6 NOPS_4 " %c[s5]@" NOPS_PLACE(a5) " %c[s6]@" NOPS_PLACE(a6)
 
-#ifdef SAY
-#define NOPS_PROBE(id, format, operands, list, ...) printf("nops:" #id " " format "\n", __VA_ARGS__)
-#else
 /* The stub is an operand, which is not used, for objects of link-time optimisation, which list no names of assembly. */
 #define NOPS_PROBE(id, format, operands, list, ...) __asm__ volatile (							\
 	NOPS_AT(id, operands) ":\n990:\t" NOPS_NOP "\n"								\
@@ -72,7 +67,6 @@
 /* GNU as for riscv64 drops symbols that nothing refers to. */
 #define NOPS_AT(id, operands) "\"nops:" #id " " operands " %=\""
 #define NOPS_LIST(...) , ##__VA_ARGS__
-#endif
 
 #define NOPS_PROBE0(id) NOPS_PROBE(id, "%s", "", (), "")
 #define NOPS_PROBE1(id, format, a) NOPS_PROBE(id, format, NOPS_1, (NOPS_ARG(1, a)), a)
