@@ -246,7 +246,7 @@ func (m *lineMaker) script() item {
 	real := pick(m, directories)
 	m.responses[real+"/random.ld"] = text
 	name := m.directory(real) + "random.ld"
-	if m.family != "gold" && m.one(5) {
+	if m.family == "lld" && m.one(5) { // others take it for the whole layout
 		return item{"-T", name}
 	}
 	return item{name}
