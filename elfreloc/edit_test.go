@@ -12,18 +12,6 @@ import (
 	"sdtconvert/internal/testkit/objects"
 )
 
-func TestPatchesAreWritten(t *testing.T) {
-	data := twoAndFour().bytes()
-	f, _ := edited(t, data, func(e *elfreloc.Edit) {
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: []byte{0, 0}, New: []byte{1, 2}}))
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: []byte{9}}))
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 63, Old: []byte{0}, New: []byte{7}}))
-	})
-	want := make([]byte, 64)
-	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
-	expect.Equal(t, want, expect.Value(f.Section(".text").Data())(t))
-}
-
 // The bytes of the file are compared when they are patched, not as they were when the patch was planned; bytes that another patch
 // has changed are not those of the file.
 func TestPatchesWantTheOldBytes(t *testing.T) {
@@ -47,18 +35,6 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 	}()
 	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
 	_ = e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
-}
-
-func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
-	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
-		rels := expect.Value(e.Object().RelocSections())(t)
-		e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1})
-		e.DeleteRelocation(rels[0], 2)
-		e.DeleteRelocation(rels[0], 4)
-		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
-		expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 56, Sym: sym, Type: 1}))
-	})
-	expect.Equal(t, []string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f))
 }
 
 // Sections of several blocks change in each of them, and where two meet.
@@ -129,44 +105,6 @@ func TestAnEditWithoutChangesGivesTheSameBytes(t *testing.T) {
 	})
 	if !bytes.Equal(data, result) {
 		t.Error("other bytes")
-	}
-}
-
-func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
-	m := twoAndFour()
-	m.extra = []imageSection{{name: ".group", typ: elf.SHT_GROUP, data: []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, info: 3, usesSymtab: true}}
-	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, GroupOf: imageText})
-		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
-	})
-	group := []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}
-	expect.Equal(t, group, expect.Value(f.Section(".group").Data())(t))
-	for name, want := range map[string]elf.SectionFlag{
-		"in": elf.SHF_ALLOC | elf.SHF_GROUP, ".relain": elf.SHF_GROUP | elf.SHF_INFO_LINK, "out": elf.SHF_ALLOC,
-	} {
-		if got := f.Section(name).Flags; got != want {
-			t.Errorf("%s: flags %v, want %v", name, got, want)
-		}
-	}
-	if rel := f.Section(".relain"); rel.Info != 7 || f.Sections[rel.Link].Type != elf.SHT_SYMTAB || rel.Entsize != 24 || rel.Addralign != 8 {
-		t.Errorf(".relain: %+v", rel.SectionHeader)
-	}
-}
-
-// A 32-bit object has its own sizes, and a big-endian one its own order.
-func TestNewSectionsInEveryClassAndOrder(t *testing.T) {
-	for _, m := range everyImage() {
-		f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-			sec := e.AddSection(elfreloc.NewSection{Name: "new", Type: elf.SHT_PROGBITS, Align: 4, Data: make([]byte, 8), Relocs: true, Rela: !m.rel})
-			r := elfreloc.Relocation{Offset: 4, Sym: e.SectionSymbol(sec), Type: 2, Addend: -3}
-			expect.OK(t, e.AddRelocation(sec, r))
-		})
-		name := map[bool]string{true: ".relnew", false: ".relanew"}[m.rel]
-		want := elfreloc.Relocation{Offset: 4, Sym: 2, Type: 2, Addend: -3}
-		if m.rel {
-			want.Addend, want.Implicit = 0, true
-		}
-		expect.Equal(t, []elfreloc.Relocation{want}, rawRelocs(f, f.Section(name)), "%v %v", f.Class, f.ByteOrder)
 	}
 }
 
@@ -270,23 +208,6 @@ func TestEmptyTakesGroups(t *testing.T) {
 	}
 }
 
-// Sections that st_shndx and e_shnum cannot count have their numbers elsewhere.
-func TestEmptyTakesManySections(t *testing.T) {
-	const many = 0x10000
-	_, data := emptyLike(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
-		last := 0
-		for range many {
-			last = e.AddSection(elfreloc.NewSection{Name: "s", Type: elf.SHT_PROGBITS, Align: 1, Data: []byte{1}})
-		}
-		e.AddSymbol(elfreloc.Symbol{Name: "last", Bind: elf.STB_GLOBAL, Section: last})
-	})
-	o := objects.Open(t, data)
-	syms, err := o.Symbols()
-	if err != nil || syms.Len() != 2 || syms.At(1).Section != many+3 {
-		t.Errorf("%v, %+v", err, syms.At(1))
-	}
-}
-
 // manySections makes an object of n sections.
 func manySections(n int) []byte {
 	m := &image{syms: append(named(elf.STB_LOCAL, "l1"), imageSymbol{name: "g2", bind: elf.STB_GLOBAL, section: imageText, value: 4}), relocs: []uint32{2}}
@@ -364,14 +285,5 @@ func readGrown(t *testing.T, grown []byte, section int) {
 	}
 	if s := syms.At(4); s.Name != "g2" || s.Section != imageText || s.Value != 4 {
 		t.Errorf("symbol 4 is %+v", s)
-	}
-}
-
-func TestNoGrowthWithoutNeed(t *testing.T) {
-	f, _ := edited(t, manySections(100), func(e *elfreloc.Edit) { e.SectionSymbol(imageText) })
-	for _, s := range f.Sections {
-		if s.Type == elf.SHT_SYMTAB_SHNDX {
-			t.Error("an extended section index table for 100 sections")
-		}
 	}
 }

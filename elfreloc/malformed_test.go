@@ -96,12 +96,6 @@ func readEverything(b []byte) error {
 	return nil
 }
 
-func TestASoundObjectReads(t *testing.T) {
-	if err := readEverything(sound().bytes()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestMalformedObjectsAreExplained(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -264,6 +264,35 @@ func checkSets(t *testing.T, image string, want map[string]int) {
 	}
 }
 
+// TestRelocatable links converted objects with -r first. The output of one that
+// forgets what is to be retained must not be linked with --gc-sections.
+func TestRelocatable(t *testing.T) {
+	all := product.New("merging linker", "linker")
+	c := nops[0]
+	for _, first := range linkers {
+		if !first.Can(toolchains.GroupsWithR) {
+			continue
+		}
+		for _, final := range linkers {
+			all.Add(first.Path+"/"+final.Path, []string{first.Path, final.Path}, func(t *testing.T) {
+				t.Parallel()
+				c.need(t, first)
+				tools.Need(t, final.Path)
+				merge := []string{first.Path, "-r"}
+				for _, s := range programSources {
+					merge = append(merge, convert(t, c.object(t, s)))
+				}
+				merged := output(t, "merged.o", merge...)
+				w := way{linker: final, mode: "-pie", gc: first.Can(toolchains.RetainWithR)}
+				command := append([]string{"gcc"}, w.flags(t)...)
+				exe := output(t, "program", append(command, merged, c.object(t, "main.c", "-DSHOW"), c.object(t, "show.c"))...)
+				c.checkProgram(t, exe, w.gc)
+			})
+		}
+	}
+	all.Run(t)
+}
+
 // TestMachines runs programs of other machines.
 func TestMachines(t *testing.T) {
 	all := product.New("machine")
