@@ -188,9 +188,7 @@ func TestDistcc(t *testing.T) {
 // sccache takes a script for a compiler. Its text is a part of the key, so it names the
 // version and the flags.
 func TestSccache(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc", "sccache")
-	b := newBuild(t)
+	b := parallelBuild(t, "sccache")
 	_, port, _ := strings.Cut(freeAddress(t), ":")
 	b.Env = []string{"SCCACHE_DIR=" + t.TempDir(), "SCCACHE_SERVER_PORT=" + port, "SCCACHE_IDLE_TIMEOUT=60"}
 	t.Cleanup(func() { b.Try("sccache", "--stop-server") })
@@ -352,9 +350,7 @@ func (s *buildSystem) build(b *build) {
 
 // The time of an archive is its own, too.
 func TestConversionKeepsTimes(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc", "ar")
-	b := newBuild(t)
+	b := parallelBuild(t, "ar")
 	b.must("gcc", "-c", "guard.c", "probe.c")
 	b.must("ar", "rcs", "lib.a", "guard.o", "probe.o")
 	b.must("ar", "rcsT", "thin.a", "probe.o")

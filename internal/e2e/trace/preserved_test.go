@@ -168,8 +168,7 @@ static int count(const char *directory) { int n = 0; DIR *d = opendir(directory)
 
 // What a thread and a process have is there after tracers have come and gone, with jumps and with breakpoints, and after a run under trace.
 func TestPreserved(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	for _, c := range preserved {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

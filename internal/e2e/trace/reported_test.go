@@ -20,8 +20,7 @@ import (
 // Hits of a library that is loaded later are seen from the first one on, its constructor's too; and so is a program that the dynamic linker is
 // asked to start.
 func TestLoading(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	plugin := compile(t, gcc(), write(t, "plug.c", `#include <sdt.h>
 __attribute__((constructor)) static void begin(void) { DTRACE_PROBE(plug___constructor); }
 void plug(int i) { DTRACE_PROBE1(plug___call, int, i); }
@@ -59,8 +58,7 @@ int main(void) { for (int i = 0; i < 40; i++) { DTRACE_PROBE1(linked___tick, int
 
 // A tracer that attaches again and again takes no increment from a counter that restartable sequences protect.
 func TestRestartableSequences(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/rseq.c")
 	running := exec.Command(program)
 	out := &strings.Builder{}
@@ -85,8 +83,7 @@ func TestRestartableSequences(t *testing.T) {
 
 // System calls that a program handles itself are its own, whether it is started or attached to.
 func TestUserDispatch(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/dispatch.c")
 	got := tools.Command{}.Result(t, program)
 	if got.Status == 77 {
@@ -107,8 +104,7 @@ func TestUserDispatch(t *testing.T) {
 
 // A process that runs in another's memory, and is no thread of it, goes on at breakpoints, too.
 func TestSharedMemoryOfProcesses(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "shares.c", `#define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -141,8 +137,7 @@ int main(void) {
 
 // Once its tracer was killed, a program reads no argument for it: also one that is not there does no harm.
 func TestKilledBeforeFaults(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "late.c", `#include <stdio.h>
 #include <time.h>
 #include <sdt.h>
@@ -168,8 +163,7 @@ int main(void) {
 
 // Children that are killed while they fork and make threads leave nothing for which the tracer would wait.
 func TestForkStorm(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "storm.c", `#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -211,8 +205,7 @@ int main(void) {
 
 // A uprobe that takes over a breakpoint is seen and said; when it has gone, the site is armed again.
 func TestUprobeBeside(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	tools.NeedUprobes(t)
 	tools.Need(t, "bpftrace")
 	program := compile(t, gcc(), write(t, "beside.c", `#include <stdio.h>
@@ -242,8 +235,7 @@ int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 8000; i++) {
 
 // A process that is followed is traced with the children that it has already, and theirs; without -f it is traced alone.
 func TestChildrenThatAreThere(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "server.c", `#include <stdio.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -285,8 +277,7 @@ int main(void) {
 
 // Sites at which no jump fits are named before the program meets them, and can be left alone.
 func TestNoBreakpoints(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "short.c", `
 __attribute__((noinline)) int f(int i) {
 	__asm__ volatile ("990:\tnop\n\t.byte 0xeb, 2, 0, 0\n\t.pushsection .note.stapsdt,\"?\",\"note\"\n\t.balign 4\n\t.4byte 992f-991f,994f-993f,3\n"
@@ -307,8 +298,7 @@ int main(void) { for (int i = 0; i < 3; i++) f(i); return 0; }
 
 // One process may be named twice; a process of which nothing can be armed is status 1.
 func TestNothingToSee(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "see.c", `#include <unistd.h>
 #include <stdio.h>
 #include <sdt.h>

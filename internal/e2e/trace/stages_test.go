@@ -22,8 +22,7 @@ import (
 
 // A site has one kind at each stage, a call and a NOP of a header the same, and a state that is true.
 func TestStages(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	source := write(t, "stage.c", `#include <stdio.h>
 #include <unistd.h>
 #include <sdt.h>
@@ -203,8 +202,7 @@ func (term *terminal) waitStopped(t *testing.T) {
 
 // A traced program has the terminal: it reads lines, is stopped and continued by the shell, and gets Ctrl-C. So has a pager.
 func TestTerminal(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	for _, flags := range []string{"-c", "-c -f"} {
 		term := openTerminal(t)
 		traced := converter + " trace " + flags + " -- "
