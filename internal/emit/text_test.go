@@ -317,7 +317,7 @@ func TestBaseInGroups(t *testing.T) {
 func TestBaseOfAnotherInstructionSet(t *testing.T) {
 	data := objects.Read(t, "existing.thumb-clang19-O2.o")
 	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o"))(t)
-	l := NewRecordList(patch.Options{FixedLayout: true}.Complete())
+	l := NewRecordList(patch.Options{FixedLayout: true})
 	expect.OK(t, l.Add(o, machines.Lookup(o.ABI())))
 	_, errs := l.Source()
 	const want = `thumb.o: .text+0x4: in existing_user+0x4: a site of "sdt_existing___probe" that no other object can name: what is named by "existing_user" is not of the usual instruction set; compile for that, or convert the object`

@@ -138,7 +138,7 @@ func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, sym
 
 // ltoReferences returns the probe objects which intermediate code defines and, once it is converted,
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
-func ltoReferences(files []linkedFile) (names []string) {
+func ltoReferences(files []*servedFile) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
 	for _, p := range allNeeds(files) {
 		for name, isDefined := range p.ltoDefinitions {
@@ -164,14 +164,14 @@ func (p *probeNeeds) addKinds(obj *input.Object, scan *patch.Scan) {
 		p.kinds[ref.Stub.Kind] = true
 	}
 	for i := range obj.Sections {
-		if kind, ok := scan.Options.Layout.IsRecordSection(&obj.Sections[i]); ok {
+		if kind, ok := scan.Settings.Layout.IsRecordSection(&obj.Sections[i]); ok {
 			p.kinds[kind] = true
 		}
 	}
 }
 
 // allNeeds returns the needs of the files that have any.
-func allNeeds(files []linkedFile) (needs []*probeNeeds) {
+func allNeeds(files []*servedFile) (needs []*probeNeeds) {
 	for _, f := range files {
 		if f.needs != nil {
 			needs = append(needs, f.needs)
@@ -182,7 +182,7 @@ func allNeeds(files []linkedFile) (needs []*probeNeeds) {
 
 // requirements returns what the link of some files lacks, nil for nothing, and the flags that the linker gets.
 // It refuses records that do not go together. converts says that files are converted for this link.
-func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Requirements, flags []string, err error) {
+func (l *link) requirements(files []*servedFile, converts bool) (lacking *emit.Requirements, flags []string, err error) {
 	needs := allNeeds(files)
 	if err := checkAgreement(needs, converts); err != nil {
 		return nil, nil, err
@@ -191,7 +191,7 @@ func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Re
 		return nil, nil, err
 	}
 	if !l.Convert.Patch.NoRecords {
-		flags = boundFlags(l.Convert.Patch.Layout, recordedKinds(needs))
+		flags = boundFlags(l.layout(), recordedKinds(needs))
 	}
 	lacking, err = l.lackingDefinitions(files)
 	return lacking, flags, err
@@ -230,7 +230,7 @@ func cause(err error) string {
 }
 
 // lackingDefinitions returns what the link of some files lacks, or nil.
-func (l *link) lackingDefinitions(files []linkedFile) (*emit.Requirements, error) {
+func (l *link) lackingDefinitions(files []*servedFile) (*emit.Requirements, error) {
 	if l.NoStubs || l.Convert.Patch.NoRecords {
 		return nil, nil
 	}
@@ -265,7 +265,7 @@ func (l *link) lackingDefinitions(files []linkedFile) (*emit.Requirements, error
 }
 
 // machineOf returns requirements of nothing, with the machine of the first object among some files.
-func (l *link) machineOf(files []linkedFile) *emit.Requirements {
+func (l *link) machineOf(files []*servedFile) *emit.Requirements {
 	machine := emit.NewRequirements(stubOptions(l.Convert.Patch))
 	for _, f := range files {
 		if f.isObject() && withImage(f.path, func(o *input.Object) error { return machine.Begin(o.Object, o.Machine) }) == nil {
@@ -305,7 +305,7 @@ func addLibrary(lacking *emit.Requirements, file string) error {
 
 // librariesToRepeat returns the arguments that lead to shared libraries with providers of what a link lacks. GNU
 // ld drops a library of --as-needed that nothing before it refers to.
-func (l *link) librariesToRepeat(lacking *emit.Requirements, files []linkedFile) (arguments []string) {
+func (l *link) librariesToRepeat(lacking *emit.Requirements, files []*servedFile) (arguments []string) {
 	if l.linker.family != gnu {
 		return nil
 	}
