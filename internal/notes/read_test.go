@@ -129,16 +129,6 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// The programs of this system that have notes: with semaphores, and without.
-func TestSystem(t *testing.T) {
-	tools.Need(t, "readelf")
-	for _, pattern := range []string{"/usr/bin/python3.1?", "/usr/bin/stap", "/usr/lib/*/libstdc++.so.6.*", "/usr/lib/postgresql/*/bin/postgres"} {
-		for _, path := range expect.Value(filepath.Glob(pattern))(t) {
-			expect.Equal(t, readelf(t, path), shown(notesOf(t, path)), "%s", path)
-		}
-	}
-}
-
 // In an object the relocations of notes tell what they refer to: those that readelf
 // lists.
 func TestObjects(t *testing.T) {

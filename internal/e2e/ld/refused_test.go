@@ -54,25 +54,6 @@ func TestVerboseLink(t *testing.T) {
 	})
 }
 
-// The only probes of a link may be in members of a thin archive.
-func TestThinArchiveAlone(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		disk.Write(t, "marked.c", []byte("#include <sdt.h>\nvoid second(int n) { DTRACE_PROBE1(app___second, int, n); }\n"))
-		tools.Must(t, "gcc", "-O2", "-c", "-I"+tools.Root("include"), "-o", "marked.o", "marked.c")
-		compile(t, "plain.c", "sub/second.c")
-		for _, member := range []string{"marked.o", "sub/second.o"} {
-			os.Remove("libthin.a")
-			tools.Must(t, "ar", "rcsT", "libthin.a", member)
-			for _, mode := range []string{"-shared", "-r"} {
-				out, err := wrapped(l, "--", mode, "-o", "out", "--whole-archive", "plain.o", "libthin.a")
-				expect.OK(t, err, "%s", out)
-				listing := tools.Must(t, converter, "list", "out")
-				expect.Contains(t, listing, "second", "%s of %s lists %s", mode, member, listing)
-			}
-		}
-	})
-}
-
 // A link below a /proc of another PID namespace says so, and what to do.
 func TestOtherProc(t *testing.T) {
 	l := linker("bfd")
