@@ -3,24 +3,14 @@ package elfreloc_test
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
-
-func TestPatchesAreWritten(t *testing.T) {
-	data := twoAndFour().bytes()
-	f, _ := edited(t, data, func(e *elfreloc.Edit) {
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: []byte{0, 0}, New: []byte{1, 2}}))
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: []byte{9}}))
-		expect.OK(t, e.Patch(imageText, elfreloc.Patch{Offset: 63, Old: []byte{0}, New: []byte{7}}))
-	})
-	want := make([]byte, 64)
-	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
-	expect.Equal(t, want, expect.Value(f.Section(".text").Data())(t))
-}
 
 // The bytes of the file are compared when they are patched, not as they were when the patch was planned; bytes that another patch
 // has changed are not those of the file.
@@ -45,18 +35,6 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 	}()
 	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
 	_ = e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
-}
-
-func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
-	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
-		rels := expect.Value(e.Object().RelocSections())(t)
-		e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1})
-		e.DeleteRelocation(rels[0], 2)
-		e.DeleteRelocation(rels[0], 4)
-		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
-		expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 56, Sym: sym, Type: 1}))
-	})
-	expect.Equal(t, []string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f))
 }
 
 // Sections of several blocks change in each of them, and where two meet.
@@ -130,44 +108,6 @@ func TestAnEditWithoutChangesGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
-	m := twoAndFour()
-	m.extra = []imageSection{{name: ".group", typ: elf.SHT_GROUP, data: []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, info: 3, usesSymtab: true}}
-	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, GroupOf: imageText})
-		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
-	})
-	group := []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}
-	expect.Equal(t, group, expect.Value(f.Section(".group").Data())(t))
-	for name, want := range map[string]elf.SectionFlag{
-		"in": elf.SHF_ALLOC | elf.SHF_GROUP, ".relain": elf.SHF_GROUP | elf.SHF_INFO_LINK, "out": elf.SHF_ALLOC,
-	} {
-		if got := f.Section(name).Flags; got != want {
-			t.Errorf("%s: flags %v, want %v", name, got, want)
-		}
-	}
-	if rel := f.Section(".relain"); rel.Info != 7 || f.Sections[rel.Link].Type != elf.SHT_SYMTAB || rel.Entsize != 24 || rel.Addralign != 8 {
-		t.Errorf(".relain: %+v", rel.SectionHeader)
-	}
-}
-
-// A 32-bit object has its own sizes, and a big-endian one its own order.
-func TestNewSectionsInEveryClassAndOrder(t *testing.T) {
-	for _, m := range everyImage() {
-		f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-			sec := e.AddSection(elfreloc.NewSection{Name: "new", Type: elf.SHT_PROGBITS, Align: 4, Data: make([]byte, 8), Relocs: true, Rela: !m.rel})
-			r := elfreloc.Relocation{Offset: 4, Sym: e.SectionSymbol(sec), Type: 2, Addend: -3}
-			expect.OK(t, e.AddRelocation(sec, r))
-		})
-		name := map[bool]string{true: ".relnew", false: ".relanew"}[m.rel]
-		want := elfreloc.Relocation{Offset: 4, Sym: 2, Type: 2, Addend: -3}
-		if m.rel {
-			want.Addend, want.Implicit = 0, true
-		}
-		expect.Equal(t, []elfreloc.Relocation{want}, rawRelocs(f, f.Section(name)), "%v %v", f.Class, f.ByteOrder)
-	}
-}
-
 // Symbols change their places in a table that is longer than a block, as in one that is not.
 func TestSymbolsOfALongTable(t *testing.T) {
 	for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
@@ -197,5 +137,153 @@ func TestSymbolsOfALongTable(t *testing.T) {
 		if len(syms) != 2*each || len(seen) != len(syms) || seen[removed] != 0 || syms[each].Value != 1<<20 {
 			t.Errorf("%v: %d symbols, %d values, the first new one is %+v", class, len(syms), len(seen), syms[each])
 		}
+	}
+}
+
+// emptyLike makes the empty object of an image's ABI, with changes.
+func emptyLike(t *testing.T, image []byte, change func(e *elfreloc.Edit)) (*elf.File, []byte) {
+	t.Helper()
+	empty := expect.Value(objects.Open(t, image).Empty("new.o"))(t)
+	e := expect.Value(empty.Edit())(t)
+	change(e)
+	in := expect.Value(empty.ReadFile(0, empty.Size()))(t)
+	return saved(t, e, in)
+}
+
+// anyABI are images of each class and byte order, with an OS ABI and flags.
+func anyABI() map[string][]byte {
+	all := map[string][]byte{}
+	for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
+		for name, order := range map[string]binary.AppendByteOrder{"LE": binary.LittleEndian, "BE": binary.BigEndian} {
+			m := image{class: class, order: order}
+			b := m.bytes()
+			b[elf.EI_OSABI], b[elf.EI_ABIVERSION] = byte(elf.ELFOSABI_FREEBSD), 7
+			flags := 48
+			if class == elf.ELFCLASS32 {
+				flags = 36
+			}
+			copy(b[flags:], order.AppendUint32(nil, 0x12345678))
+			all[class.String()+name] = b
+		}
+	}
+	return all
+}
+
+func TestEmptyHasTheABIOfItsModel(t *testing.T) {
+	for name, like := range anyABI() {
+		f, data := emptyLike(t, like, func(*elfreloc.Edit) {})
+		model := disk.ELF(t, like)
+		o := objects.Open(t, data)
+		if f.Machine != model.Machine || f.Class != model.Class || f.Data != model.Data || f.OSABI != model.OSABI || f.ABIVersion != 7 ||
+			f.Type != elf.ET_REL || o.Flags != 0x12345678 {
+			t.Errorf("%s: %+v", name, f.FileHeader)
+		}
+		if syms, err := o.Symbols(); err != nil || syms.Len() != 1 || len(f.Sections) != 4 || int64(len(data)) != o.End() {
+			t.Errorf("%s: %v, %d sections, %d bytes of %d", name, err, len(f.Sections), o.End(), len(data))
+		}
+	}
+}
+
+func TestEmptyTakesGroups(t *testing.T) {
+	for name, like := range anyABI() {
+		f, data := emptyLike(t, like, func(e *elfreloc.Edit) {
+			sig := e.AddSymbol(elfreloc.Symbol{Name: "sig", Bind: elf.STB_WEAK, Section: 5})
+			group := e.AddGroup(sig)
+			a := e.AddSection(elfreloc.NewSection{Name: "a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 8), Relocs: true, Rela: true, GroupOf: group})
+			b := e.AddSection(elfreloc.NewSection{Name: "b", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 3), GroupOf: a})
+			if group != 4 || a != 5 || b != 7 {
+				t.Fatalf("%s: sections %d, %d and %d", name, group, a, b)
+			}
+			expect.OK(t, e.AddRelocation(a, elfreloc.Relocation{Sym: e.SectionSymbol(b), Type: 1, Addend: 1}))
+		})
+		o := objects.Open(t, data)
+		groups, err := o.Groups()
+		if err != nil || len(groups) != 3 || groups[5] != 4 || groups[6] != 4 || groups[7] != 4 {
+			t.Errorf("%s: %v, %v", name, groups, err)
+		}
+		// The section symbol is local and comes first, so the signature moves.
+		if syms, err := f.Symbols(); err != nil || len(syms) != 2 || syms[f.Sections[4].Info-1].Name != "sig" || f.Sections[4].Info != 2 {
+			t.Errorf("%s: %v, %v, signature %d", name, syms, err, f.Sections[4].Info)
+		}
+	}
+}
+
+// manySections makes an object of n sections.
+func manySections(n int) []byte {
+	m := &image{syms: append(named(elf.STB_LOCAL, "l1"), imageSymbol{name: "g2", bind: elf.STB_GLOBAL, section: imageText, value: 4}), relocs: []uint32{2}}
+	for range n - 6 {
+		m.extra = append(m.extra, imageSection{name: ".many", typ: elf.SHT_PROGBITS})
+	}
+	return m.bytes()
+}
+
+// From 0xff00 sections on, a section's index does not fit a symbol, and the
+// count does not fit the ELF header.
+func TestGrowthBeyondTheReservedSectionIndexes(t *testing.T) {
+	const reserved = 0xff00
+	data := manySections(reserved - 1)
+	var section int
+	f, result := edited(t, data, func(e *elfreloc.Edit) {
+		e.AddSection(elfreloc.NewSection{Name: "first", Type: elf.SHT_PROGBITS, Align: 1, Data: []byte{1}})
+		section = e.AddSection(elfreloc.NewSection{Name: "second", Type: elf.SHT_PROGBITS, Align: 1, Data: []byte{2}})
+		e.SectionSymbol(section)
+	})
+	if section != reserved {
+		t.Fatalf("the test's section is %#x, want %#x", section, reserved)
+	}
+	if shnum := uint16(result[60]) | uint16(result[61])<<8; shnum != 0 {
+		t.Errorf("e_shnum is %#x, want 0", shnum)
+	}
+	if got := len(f.Sections); got != reserved+2 || f.Sections[0].Size != uint64(got) {
+		t.Errorf("%#x sections, and section 0 says %#x", got, f.Sections[0].Size)
+	}
+	extended := f.Sections[reserved+1]
+	if extended.Name != ".symtab_shndx" || extended.Type != elf.SHT_SYMTAB_SHNDX || extended.Entsize != 4 || extended.Addralign != 4 {
+		t.Errorf("the last section is %+v", extended.SectionHeader)
+	}
+	if f.Sections[extended.Link].Type != elf.SHT_SYMTAB {
+		t.Errorf("it is of section %d", extended.Link)
+	}
+	indexes := expect.Value(extended.Data())(t)
+	syms := expect.Value(f.Symbols())(t)
+	if len(indexes) != 4*(len(syms)+1) {
+		t.Fatalf("%d bytes for %d symbols", len(indexes), len(syms)+1)
+	}
+	for i, s := range syms {
+		index := f.ByteOrder.Uint32(indexes[4*(i+1):])
+		if made := elf.ST_TYPE(s.Info) == elf.STT_SECTION; made != (index == reserved) || made != (s.Section == elf.SHN_XINDEX) {
+			t.Errorf("symbol %d %q: section %v, extended %#x", i+1, s.Name, s.Section, index)
+		}
+	}
+	readGrown(t, result, reserved)
+}
+
+// readGrown reads what was written, and adds to it once more.
+func readGrown(t *testing.T, grown []byte, section int) {
+	o := objects.Open(t, grown)
+	syms := expect.Value(o.Symbols())(t)
+	if s := syms.At(2); s.Section != section || s.Type != elf.STT_SECTION {
+		t.Errorf("symbol 2 is %+v, want the symbol of section %#x", s, section)
+	}
+	f, again := edited(t, grown, func(e *elfreloc.Edit) {
+		index := e.AddSection(elfreloc.NewSection{Name: "third", Type: elf.SHT_PROGBITS, Align: 1, Data: []byte{3}})
+		e.SectionSymbol(index)
+		e.SectionSymbol(section)
+	})
+	n := 0
+	for _, s := range f.Sections {
+		if s.Type == elf.SHT_SYMTAB_SHNDX {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d extended section index tables", n)
+	}
+	syms = expect.Value(objects.Open(t, again).Symbols())(t)
+	if a, b := syms.At(2).Section, syms.At(3).Section; a != section || b != section+2 {
+		t.Errorf("symbols 2 and 3 are of sections %#x and %#x", a, b)
+	}
+	if s := syms.At(4); s.Name != "g2" || s.Section != imageText || s.Value != 4 {
+		t.Errorf("symbol 4 is %+v", s)
 	}
 }

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	opts := patch.Options{Layout: linkerset.Layout{Format: linkerset.Relative}}.Complete()
+	opts := patch.Options{Layout: linkerset.Layout{Format: linkerset.Relative}}
 	out, err := patch.Convert(o, opts)
 	if err != nil {
 		log.Fatal(err)
@@ -47,7 +47,7 @@ func Example() {
 		fmt.Println(fault)
 	}
 	slices.SortStableFunc(entries, func(a, b linkerset.Entry) int { return a.Address.Compare(b.Address) })
-	probes := linkerset.NewProbes(im, opts.ProbePrefix)
+	probes := linkerset.NewProbes(im, patch.DefaultProbePrefix)
 	for _, e := range entries {
 		probe, err := probes.Lookup(e.Probe)
 		if err != nil {

@@ -31,10 +31,7 @@ type applier struct {
 
 // Apply queues a plan in an edit of its own object. It is called once for an Edit, and the plan has no refusals.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
-	if len(p.Scan.Stubs) == 0 && len(p.noted) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) {
-		return nil
-	}
-	if p.disabledByDTrace && len(p.Sites) == 0 { // -G has to find its stubs again
+	if p.changesNothing() {
 		return nil
 	}
 	for i := range p.Scan.Object.Sections {
@@ -42,15 +39,21 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			e.Empty(i)
 		}
 	}
-	if err := p.disableSites(e); err != nil || p.Scan.Options.Also == nil {
+	if err := p.disableSites(e); err != nil || p.Scan.Settings.Also == nil {
 		return err
 	}
-	return p.Scan.Options.Also(p, e)
+	return p.Scan.Settings.Also(p, e)
+}
+
+// changesNothing reports whether an object is right as it is.
+func (p *Plan) changesNothing() bool {
+	return len(p.Scan.Stubs) == 0 && len(p.noted) == 0 && (p.semaphores == nil || len(p.semaphores.list) == 0) ||
+		p.disabledByDTrace && len(p.Sites) == 0 // -G has to find its stubs again
 }
 
 // disableSites queues the sites of a plan, with their records and notes.
 func (p *Plan) disableSites(e *elfreloc.Edit) error {
-	if p.Scan.Options.DTraceForms {
+	if p.Scan.Settings.DTraceForms {
 		return p.applyDTraceForms(e)
 	}
 	probes, err := newProbeFinder(p, e)
@@ -64,12 +67,12 @@ func (p *Plan) disableSites(e *elfreloc.Edit) error {
 	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
-	if p.Scan.Options.hasNotes() {
+	if p.Scan.Settings.hasNotes() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
 	}
-	if p.Scan.Options.Functions == WithFunctions {
+	if p.Scan.Settings.Functions {
 		if a.tables, err = newFunctionWriter(a); err != nil {
 			return err
 		}
@@ -128,7 +131,7 @@ func (a *applier) disableSection(sites []Site) error {
 // recordSites adds the records, the notes and the functions of the sites of one kind in a text section, and has
 // their relocations keep these alive.
 func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
-	opts := &a.p.Scan.Options
+	opts := &a.p.Scan.Settings
 	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
 	if isNoted || a.tables != nil || !opts.NoRecords {
@@ -167,7 +170,7 @@ func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 
 // keepAlive has the text section of a site refer to what describes its sites.
 func (a *applier) keepAlive(s *Site, refs []linkerset.SymbolRef) error {
-	if a.p.Scan.Options.DropRelocations {
+	if a.p.Scan.Settings.DropRelocations {
 		return nil
 	}
 	for _, ref := range refs {
@@ -185,7 +188,7 @@ func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 	for i, s := range sites {
 		records[i].Site = a.codeRef(section, s.Change.RecordedOffset)
 	}
-	if a.p.Scan.Options.NoRecords {
+	if a.p.Scan.Settings.NoRecords {
 		return records, nil
 	}
 	for i, s := range sites {
@@ -239,7 +242,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error 
 			return err
 		}
 	}
-	if a.p.Scan.Options.DropRelocations || a.p.Scan.Options.NoRecords {
+	if a.p.Scan.Settings.DropRelocations || a.p.Scan.Settings.NoRecords {
 		return nil
 	}
 	return a.e.AddRelocation(s.Relocs.Target, a.noneRelocation(s.Reference, anchor))
@@ -271,7 +274,7 @@ func (a *applier) neutraliseLoads() error {
 // neutralise turns a relocation at the offset of a reference into R_*_NONE against the record of anchor, or deletes
 // it (Options.DropRelocations).
 func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
-	if a.p.Scan.Options.DropRelocations {
+	if a.p.Scan.Settings.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
 	} else {
 		a.e.SetRelocation(*r.Relocs, index, a.noneRelocation(r, anchor))

@@ -42,18 +42,18 @@ func (p *Plan) probeDescriber() (*probeDescriber, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.describer = &probeDescriber{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Scan.Options.ProbePrefix)}
+	p.describer = &probeDescriber{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Scan.Settings.ProbePrefix)}
 	return p.describer, nil
 }
 
 // probe returns what is known of a probe: by this object, else by other files, else by its
 // ID.
 func (d *probeDescriber) probe(id string) (linkerset.Probe, error) {
-	if ref, ok := d.objects.defined[d.plan.Scan.Options.ProbePrefix+id]; ok {
+	if ref, ok := d.objects.defined[d.plan.Scan.Settings.ProbePrefix+id]; ok {
 		return d.defined.Lookup(ref)
 	}
-	if d.plan.Scan.Options.ProbeSource != nil {
-		if probe, ok, err := d.plan.Scan.Options.ProbeSource.Probe(id); err != nil {
+	if d.plan.Scan.Settings.ProbeSource != nil {
+		if probe, ok, err := d.plan.Scan.Settings.ProbeSource.Probe(id); err != nil {
 			return linkerset.Probe{}, &elfreloc.Error{File: d.plan.Scan.Object.Name, Err: err}
 		} else if ok {
 			return probe, nil

@@ -66,7 +66,7 @@ func (p *Plan) applyDTraceForms(e *elfreloc.Edit) error {
 
 // findDTraceMarks sets whether `dtrace -G` may have disabled sites of the object, which call no stub any more.
 func (p *planner) findDTraceMarks() error {
-	if _, ok := p.Scan.Machine.(arch.DOFMachine); !ok || p.Scan.Options.DTraceForms || !p.Scan.hasMarks() {
+	if _, ok := p.Scan.Machine.(arch.DOFMachine); !ok || p.Scan.Settings.DTraceForms || !p.Scan.hasMarks() {
 		return nil
 	}
 	var err error

@@ -23,7 +23,7 @@ func (p *Plan) checkEarlier() error {
 	if err != nil || !earlier || len(p.Sites) == 0 {
 		return err
 	}
-	if p.Scan.Options.NoRecords {
+	if p.Scan.Settings.NoRecords {
 		return earlierError(o, "without --no-records")
 	}
 	anchored, err := linkerset.AnchoredSections(o, m)
@@ -31,13 +31,13 @@ func (p *Plan) checkEarlier() error {
 		return err
 	}
 	for i := range o.Sections {
-		if _, ok := p.Scan.Options.Layout.IsRecordSection(&o.Sections[i]); !ok {
+		if _, ok := p.Scan.Settings.Layout.IsRecordSection(&o.Sections[i]); !ok {
 			continue
 		}
 		switch {
-		case anchored[i] && p.Scan.Options.DropRelocations:
+		case anchored[i] && p.Scan.Settings.DropRelocations:
 			return earlierError(o, "without --drop-relocations")
-		case !anchored[i] && !p.Scan.Options.DropRelocations:
+		case !anchored[i] && !p.Scan.Settings.DropRelocations:
 			return earlierError(o, "with --drop-relocations")
 		}
 	}
@@ -48,7 +48,7 @@ func (p *Plan) checkEarlier() error {
 // and refuses those that were made with another layout, or with notes where none
 // are wanted now, or the other way round. Errors are of type *elfreloc.Error.
 func (s *Scan) CheckEarlier() (bool, error) {
-	o, m, opts := s.Object, s.Machine, &s.Options
+	o, m, opts := s.Object, s.Machine, &s.Settings
 	earlier, err := opts.Layout.CheckEarlier(o)
 	if err != nil || !earlier {
 		return false, err
@@ -65,9 +65,9 @@ func (s *Scan) CheckEarlier() (bool, error) {
 		hasDTraceNotes = hasDTraceNotes || notes.WroteUSDT(sec)
 	}
 	switch {
-	case hasStapsdtNotes && opts.Notes != WithNotes:
+	case hasStapsdtNotes && !opts.Notes:
 		return true, earlierError(o, "with notes (--stapsdt)")
-	case recorded && !hasStapsdtNotes && opts.Notes == WithNotes:
+	case recorded && !hasStapsdtNotes && opts.Notes:
 		return true, earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 	case hasDTraceNotes && !opts.DTrace:
 		return true, earlierError(o, "with --dtrace")
@@ -75,7 +75,7 @@ func (s *Scan) CheckEarlier() (bool, error) {
 		return true, earlierError(o, "without --dtrace")
 	case tests && !recorded && !hasStapsdtNotes && m != nil:
 		return true, opts.checkTests(o, m) // which have no notes
-	case hasStapsdtNotes && opts.Notes == WithNotes:
+	case hasStapsdtNotes && opts.Notes:
 		return true, opts.checkAllSemaphores(o, m)
 	}
 	return true, nil
@@ -83,7 +83,7 @@ func (s *Scan) CheckEarlier() (bool, error) {
 
 // checkTests refuses an object whose is-enabled sites load semaphores where there are to
 // be none, or the other way round. Some of those that jump do not tell.
-func (opts *Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
+func (opts *Settings) checkTests(o *elfreloc.Object, m arch.Machine) error {
 	im, entries, err := opts.earlierRecords(o, m)
 	if err != nil {
 		return err
@@ -106,9 +106,9 @@ func (opts *Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		}
 		_, loads := m.LoadedSemaphore(text, e.Address.Offset)
 		switch {
-		case (loads || jumps) && opts.Notes != WithNotes:
+		case (loads || jumps) && !opts.Notes:
 			return earlierError(o, "with notes (--stapsdt)")
-		case !loads && !jumps && opts.Notes == WithNotes:
+		case !loads && !jumps && opts.Notes:
 			return earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 		}
 	}
@@ -133,7 +133,7 @@ func (e *PrefixError) Error() string {
 // checkAllSemaphores refuses an object whose notes name semaphores that it does not define,
 // where each probe is to have one. That an earlier conversion has made more of them than are
 // wanted now cannot be told: guards define them too.
-func (opts *Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
+func (opts *Settings) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
 	if !opts.AllSemaphores || m == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (opts *Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) erro
 }
 
 // earlierRecords reads the records that an object holds.
-func (opts *Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
+func (opts *Settings) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
 	im, err := image.Open(o, m)
 	if err != nil {
 		return nil, nil, err

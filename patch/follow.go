@@ -31,7 +31,7 @@ func (p *planner) addCall(ref *Reference) error {
 	relocs = append(relocs, ref.Paired...)
 	p.text.relocs = relocs
 	decode := p.Scan.Machine.Decode
-	if p.Scan.Options.DTraceForms {
+	if p.Scan.Settings.DTraceForms {
 		decode = p.decodeDTrace(ref)
 	}
 	site, err := decode(t, relocs)

@@ -46,7 +46,7 @@ func (w *functionWriter) add(kind arch.Kind, sites []*Site, records []linkerset.
 			}
 		}
 	}
-	table := notes.FunctionTable{Kind: kind, Records: anchors.At(0), Format: w.a.p.Scan.Options.Layout.Format}
+	table := notes.FunctionTable{Kind: kind, Records: anchors.At(0), Format: w.a.p.Scan.Settings.Layout.Format}
 	return w.tables.AddFunctions(section, sites[0].Relocs.Rela, table, rows)
 }
 

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/resolve"
 )
 
 // Names are counted at each use, references and stubs by their number.
@@ -69,5 +70,76 @@ func TestMappingsOfOnePlace(t *testing.T) {
 		got := slices.Clone(c.in)
 		sortStable(got, compareMappings)
 		expect.Equal(t, c.want, got, "%v", c.in)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	names := Names{
+		Prefixes:        []string{"__dtrace_", "__dtrace_sdt_", "both_"},
+		EnabledPrefixes: []string{"__dtrace_isenabled_", "both_"},
+		Symbols:         []string{"__fentry__", "__dtrace_whole"},
+	}
+	m := newMatcher(names)
+	for _, c := range []struct {
+		name string
+		kind arch.Kind
+		id   string // "" for no stub
+	}{
+		{"__dtrace_a", arch.Probe, "a"},
+		{"__dtrace_sdt_a", arch.Probe, "a"},
+		{"__dtrace_isenabled_a", arch.Enabled, "a"},
+		{"both_a", arch.Enabled, "a"},
+		{"__fentry__", arch.Probe, "__fentry__"},
+		{"__dtrace_whole", arch.Probe, "whole"}, // the prefix comes first
+		{"__dtrace_sdt_", arch.Probe, "sdt_"},   // an id is never empty
+		{"__dtrace_", 0, ""},
+		{"__fentry__2", 0, ""},
+		{"a__dtrace_a", 0, ""},
+		{"", 0, ""},
+	} {
+		kind, id, ok := m.match(c.name)
+		if ok != (c.id != "") || kind != c.kind || id != c.id {
+			t.Errorf("%q: got %v %q %v", c.name, kind, id, ok)
+		}
+	}
+}
+
+func TestEveryStubHasANeedle(t *testing.T) {
+	names := Names{Prefixes: []string{"p"}, EnabledPrefixes: []string{"e"}, Symbols: []string{"s"}}
+	got := ""
+	for _, n := range names.StubTexts() {
+		got += string(n) + " "
+	}
+	if got != "s p e " {
+		t.Errorf("got %s", got)
+	}
+}
+
+// clang names a function's own probe object after the function, as the symbol or
+// the source has it: clones and parts of the function use it too.
+func TestChooseLocalProbe(t *testing.T) {
+	candidates := []localObject{
+		{symbol: 1, function: "f", file: 9}, {symbol: 2, function: "g", file: 9},
+		{symbol: 3, function: "_ZL1hi.__uniq.12", file: 9}, {symbol: 4, function: "g", file: 21},
+	}
+	f := &ProbeObjects{files: []int{9, 21}, firstGlobal: 30}
+	for _, c := range []struct {
+		function resolve.Function
+		want     int
+	}{
+		{resolve.Function{Name: "f", Raw: "f", Symbol: 20}, 1},
+		{resolve.Function{Name: "g", Raw: "g", Symbol: 20}, 2},
+		{resolve.Function{Name: "g", Raw: "g.cold.1", Symbol: 20}, 2},
+		{resolve.Function{Name: "g", Raw: "g.llvm.17", Symbol: 21}, 4},
+		{resolve.Function{Name: "h", Raw: "_ZL1hi.__uniq.12", Symbol: 20}, 3},
+		{resolve.Function{Name: "other", Raw: "other", Symbol: 20}, 1}, // the first of its file
+		{resolve.Function{Name: "other", Raw: "other", Symbol: 21}, 4},
+	} {
+		if got := f.choose(c.function, candidates); got == nil || got.symbol != c.want {
+			t.Errorf("%s: got %+v, want %d", c.function.Raw, got, c.want)
+		}
+	}
+	if got := f.choose(resolve.Function{}, candidates); got != nil {
+		t.Errorf("without a function: got %+v", got)
 	}
 }

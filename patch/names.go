@@ -18,9 +18,6 @@ type Names struct {
 	Prefixes        []string // of probe calls; the probe id follows
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
 	Symbols         []string // whole names of probe calls, and their probe ids
-	// Guards is what the symbols of semaphores begin with that guards read; "" where they are left alone. They
-	// are not stubs. Options.Complete sets it.
-	Guards string
 }
 
 // DefaultNames returns the stubs of the SDT(9) macros.
@@ -43,7 +40,9 @@ type rule struct {
 
 // rules returns the rules of n, or of DefaultNames if it has no stubs of its own.
 func (n Names) rules() []rule {
-	n = n.orDefault()
+	if len(n.Symbols)+len(n.Prefixes)+len(n.EnabledPrefixes) == 0 {
+		n = DefaultNames()
+	}
 	var rules []rule
 	for _, name := range n.Symbols {
 		rules = append(rules, rule{name, arch.Probe, true})
@@ -54,15 +53,6 @@ func (n Names) rules() []rule {
 		}
 	}
 	return rules
-}
-
-// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
-func (n Names) orDefault() Names {
-	if len(n.Symbols)+len(n.Prefixes)+len(n.EnabledPrefixes) == 0 {
-		d := DefaultNames()
-		n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
-	}
-	return n
 }
 
 // newMatcher sorts the rules so that the first to match wins: the longest prefix,
@@ -102,8 +92,7 @@ func (n Names) IsStub(name string) bool {
 	return ok
 }
 
-// HasStub reports whether a symbol of an object has the name of a stub, or of a semaphore
-// that guards read.
+// HasStub reports whether a symbol of an object has the name of a stub.
 func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
 	syms, err := o.Symbols()
 	if err != nil {
@@ -111,8 +100,7 @@ func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
 	}
 	m := newMatcher(n)
 	for i := 1; i < syms.Len(); i++ {
-		name := syms.Name(i)
-		if _, _, ok := m.match(name); ok || n.Guards != "" && strings.HasPrefix(name, n.Guards) {
+		if _, _, ok := m.match(syms.Name(i)); ok {
 			return true, nil
 		}
 	}
@@ -128,15 +116,12 @@ func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 	return newMatcher(n).match(name)
 }
 
-// StubTexts returns texts of which the names of an object's symbols contain at least one if it has a stub or a guard
+// StubTexts returns texts of which the names of an object's symbols contain at least one if it has a stub
 // (elfreloc.Object.NamesContain), the likeliest first.
 func (n Names) StubTexts() [][]byte {
 	var out [][]byte
 	for _, r := range n.rules() {
 		out = append(out, []byte(r.text))
-	}
-	if n.Guards != "" {
-		out = append(out, []byte(n.Guards))
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func (s *Scan) HasNotedSites() bool {
 	isForeign := func(sec elfreloc.Section) bool {
 		return sec.Type == elf.SHT_NOTE && sec.Name == notes.StapsdtSection && !notes.WroteStapsdt(&sec)
 	}
-	return s.Machine != nil && s.Options.Functions == WithFunctions && slices.ContainsFunc(s.Object.Sections, isForeign)
+	return s.Machine != nil && s.Settings.Functions && slices.ContainsFunc(s.Object.Sections, isForeign)
 }
 
 // planNoted finds the sites that only notes describe, and that no table of functions has yet. What cannot be read of such
@@ -72,7 +72,7 @@ func (a *applier) addNoted(e *elfreloc.Edit) error {
 		rela := a.m.Traits().Rela
 		if i := slices.IndexFunc(relocs, func(rs elfreloc.RelocSection) bool { return rs.Target == section }); i >= 0 {
 			rela = relocs[i].Rela
-		} else if !a.p.Scan.Options.DropRelocations {
+		} else if !a.p.Scan.Settings.DropRelocations {
 			e.AddRelocationSection(section, rela)
 		}
 		anchors, err := a.tables.addNoted(section, rela, noted[:n])
@@ -80,7 +80,7 @@ func (a *applier) addNoted(e *elfreloc.Edit) error {
 			return err
 		}
 		for _, anchor := range anchors {
-			if a.p.Scan.Options.DropRelocations {
+			if a.p.Scan.Settings.DropRelocations {
 				break // nothing keeps the table where a linker collects garbage
 			}
 			none := elfreloc.Relocation{Offset: noted[0].Site.Offset, Type: a.m.Traits().None, Sym: anchor.Sym, Addend: anchor.Addend}

@@ -31,7 +31,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 		return nil, err
 	}
 	return &noteWriter{
-		p: p, describer: describer, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine, p.Scan.Options.GroupedNotes),
+		p: p, describer: describer, described: map[describedCall]description{}, hidden: map[string][]*Stub{}, sections: notes.NewWriter(e, p.Scan.Machine, p.Scan.Settings.GroupedNotes),
 	}, nil
 }
 
@@ -43,7 +43,7 @@ const longestNames = 8192
 // returns what the section has to keep alive: notes and semaphores.
 func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
-	if w.p.Scan.Options.Notes == WithNotes {
+	if w.p.Scan.Settings.Notes {
 		anchors, err = w.sections.AddStapsdt(section, rela, len(sites), func(i int) (notes.StapsdtNote, error) {
 			d, err := w.describe(sites[i])
 			semaphore, _ := w.p.semaphores.symbol(sites[i].Stub.ID)
@@ -55,7 +55,7 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (anchors []l
 			return nil, err
 		}
 	}
-	if w.p.Scan.Options.DTrace {
+	if w.p.Scan.Settings.DTrace {
 		siteNotes, err := w.forDTrace(sites, records)
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (w *noteWriter) describe(s *Site) (description, error) {
 // warnUnknownName adds a warning if the id of a probe does not tell its name, as that of a probe with a module or a function, and nothing
 // in the run defines the probe. A link gives the notes their names.
 func (w *noteWriter) warnUnknownName(stub *Stub, probe linkerset.Probe) {
-	if probe.FromStruct || w.p.Scan.Options.LinkConverts || !mayHaveModule(stub.ID) || stub.Name == stub.ID {
+	if probe.FromStruct || w.p.Scan.Settings.LinkConverts || !mayHaveModule(stub.ID) || stub.Name == stub.ID {
 		return
 	}
 	w.p.Warnings = append(w.p.Warnings, &elfreloc.Error{File: w.p.Scan.Object.Name, Err: fmt.Errorf(

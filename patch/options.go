@@ -12,11 +12,13 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// Options say how sites are disabled and recorded. The zero Options are the defaults of the command: they choose
-// layout and notes by what each object is made for. Options are not modified, so that several goroutines may use the
-// same.
+// Options say how the sites of any objects are to be disabled and recorded: what is asked for. The zero Options are the
+// defaults of the command, which leave layout and notes to what each object is made for. Scan.Settings are what they decide
+// for one object. Options are not modified, so that several goroutines may use the same.
 type Options struct {
-	Names Names
+	Names Names // of stubs; without any, DefaultNames
+	// Target is what all objects are made for, however they look, unless it is AnyTarget.
+	Target Target
 	// Layout is that of the records of all objects if it is not the zero Layout, or FixedLayout is set. Otherwise
 	// the target of an object chooses the format.
 	Layout      linkerset.Layout
@@ -48,11 +50,31 @@ type Options struct {
 	// GroupedNotes are notes in section groups, without SHF_LINK_ORDER, which `ld -r` of GNU ld takes beside those of compilers.
 	GroupedNotes bool
 	// ProbeSource knows what other files of the link say about probes that an
-	// object does not define; nil for nothing.
+	// object does not define, for notes; nil for nothing.
 	ProbeSource ProbeSource
 	// LinkConverts says that the link converts the code that it generates, so that no warning
 	// is due about intermediate code.
 	LinkConverts bool
+}
+
+// Settings are what Options decide for one object. Its other fields are those of Options.
+type Settings struct {
+	Names           Names
+	Target          Target // AnyTarget if nothing depends on it
+	Layout          linkerset.Layout
+	ProbePrefix     string
+	NoRecords       bool
+	DropRelocations bool
+	ReturnThunk     arch.ThunkChoice
+	Notes           bool // there are notes for tracers of user space
+	Functions       bool // there are tables of functions
+	DTrace          bool
+	DTraceForms     bool
+	Also            func(p *Plan, e *elfreloc.Edit) error
+	AllSemaphores   bool
+	GroupedNotes    bool
+	ProbeSource     ProbeSource
+	LinkConverts    bool
 }
 
 // Notes says which objects get notes for the tracers of Linux.
@@ -70,44 +92,82 @@ const (
 type Functions uint8
 
 const (
-	// AutoFunctions are tables for objects that have notes WithNotes.
+	// AutoFunctions are tables for objects that have notes for tracers of user space.
 	AutoFunctions Functions = iota
 	WithFunctions
 	WithoutFunctions
 )
 
-// defaultProbePrefix begins the names of FreeBSD's probe objects.
-const defaultProbePrefix = "sdt_"
+// DefaultProbePrefix begins the names of FreeBSD's probe objects.
+const DefaultProbePrefix = "sdt_"
 
-// Complete returns opts with a default in the place of what is missing. What it still leaves to the target of each
-// object is decided by NewScan.
-func (opts Options) Complete() Options {
-	opts.Names = opts.Names.orDefault()
-	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
-	opts.FixedLayout = opts.FixedLayout || opts.Layout != (linkerset.Layout{})
-	if opts.Notes == AutoNotes && (opts.FixedLayout || opts.NoRecords || opts.DTraceForms) {
-		opts.Notes = WithoutNotes
+func (opts Options) probePrefix() string { return cmp.Or(opts.ProbePrefix, DefaultProbePrefix) }
+
+// Decide returns the settings for an object, which may be nil if Target says what it is made for.
+func (opts Options) Decide(o *elfreloc.Object) Settings {
+	s := Settings{
+		Names: opts.Names, Target: opts.Target, Layout: opts.Layout, ProbePrefix: opts.probePrefix(),
+		NoRecords: opts.NoRecords, DropRelocations: opts.DropRelocations, ReturnThunk: opts.ReturnThunk,
+		DTrace: opts.DTrace, DTraceForms: opts.DTraceForms, Also: opts.Also, AllSemaphores: opts.AllSemaphores,
+		GroupedNotes: opts.GroupedNotes, ProbeSource: opts.ProbeSource, LinkConverts: opts.LinkConverts,
 	}
-	if opts.Names.Guards = ""; opts.Notes != WithoutNotes {
-		opts.Names.Guards = GuardPrefix
+	if s.Target == AnyTarget && (!opts.hasFixedLayout() || opts.Notes == AutoNotes && opts.MayHaveNotes()) {
+		s.Target = TargetOf(o)
 	}
-	if opts.DTraceForms || opts.Functions == AutoFunctions && opts.Notes == WithoutNotes {
-		opts.Functions = WithoutFunctions
+	if !opts.hasFixedLayout() && s.Target == FreeBSD {
+		s.Layout.Format = linkerset.FreeBSD
 	}
-	return opts
+	s.Notes = opts.MayHaveNotes() && (opts.Notes == WithNotes || s.Target == LinuxProgram)
+	if !s.hasNotes() {
+		s.ProbeSource = nil
+	}
+	s.Functions = !opts.DTraceForms && (opts.Functions == WithFunctions || opts.Functions == AutoFunctions && s.Notes)
+	return s
+}
+
+// hasFixedLayout reports whether the layout of records is that of Options for all objects.
+func (opts Options) hasFixedLayout() bool {
+	return opts.FixedLayout || opts.Layout != (linkerset.Layout{})
+}
+
+// MayHaveNotes reports whether objects of some target get notes for tracers of user space.
+func (opts Options) MayHaveNotes() bool {
+	return opts.Notes == WithNotes || opts.Notes == AutoNotes && !opts.hasFixedLayout() && !opts.NoRecords && !opts.DTraceForms
+}
+
+// StubTexts returns the texts of Names.StubTexts, and that of guards where these may have to be converted.
+func (opts Options) StubTexts() [][]byte {
+	texts := opts.Names.StubTexts()
+	if opts.MayHaveNotes() {
+		texts = append(texts, []byte(GuardPrefix))
+	}
+	return texts
+}
+
+// HasStub reports whether a symbol of an object has the name of a stub, or of a semaphore that guards read where these may
+// have to be converted.
+func (opts Options) HasStub(o *elfreloc.Object) (bool, error) {
+	if has, err := opts.Names.HasStub(o); has || err != nil || !opts.MayHaveNotes() {
+		return has, err
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	for range syms.WithPrefix(GuardPrefix) {
+		return true, nil
+	}
+	return false, nil
 }
 
 // hasNotes reports whether there are notes of any kind.
-func (opts Options) hasNotes() bool { return opts.Notes == WithNotes || opts.DTrace }
-
-// MayHaveNotes reports whether some object gets notes of any kind.
-func (opts Options) MayHaveNotes() bool { return opts.DTrace || opts.Complete().Notes != WithoutNotes }
+func (s *Settings) hasNotes() bool { return s.Notes || s.DTrace }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one byte, and its function
 // boundary tracing owns each return. So the first byte of a site has to be a NOP of one byte.
-func (opts Options) armable() bool {
-	return opts.hasNotes() || opts.Layout.Format == linkerset.FreeBSD
+func (s *Settings) armable() bool {
+	return s.hasNotes() || s.Layout.Format == linkerset.FreeBSD
 }
 
 // Target is what a relocatable object is made for, as far as the usual reader of its probes
@@ -115,9 +175,11 @@ func (opts Options) armable() bool {
 type Target uint8
 
 const (
+	// AnyTarget stands for what each object shows (TargetOf).
+	AnyTarget Target = iota
 	// LinuxProgram is an object for programs and libraries, whose probes the tracers of Linux find
 	// by notes. Objects of systems that have no OSABI of their own count as this, too.
-	LinuxProgram Target = iota
+	LinuxProgram
 	// LinuxKernel is an object for the kernel or a module. No kernel reads notes, and none
 	// raises semaphores.
 	LinuxKernel
@@ -177,29 +239,4 @@ func HasKernelSections(o *elfreloc.Object) bool {
 			return s.Name == name || cut && strings.HasPrefix(s.Name, beginning)
 		})
 	})
-}
-
-// ForTarget returns the options for an object of a target, completed. They leave nothing to choose.
-func (opts Options) ForTarget(t Target) Options {
-	opts = opts.Complete()
-	if !opts.FixedLayout && t == FreeBSD {
-		opts.Layout.Format = linkerset.FreeBSD
-	}
-	if opts.Notes == AutoNotes {
-		if opts.Notes = WithNotes; t != LinuxProgram {
-			opts.Notes = WithoutNotes
-		}
-	}
-	if opts.FixedLayout = true; opts.Functions == AutoFunctions && opts.Notes == WithNotes {
-		opts.Functions = WithFunctions
-	}
-	return opts.Complete()
-}
-
-// forObject returns the options for an object: those for its target.
-func (opts Options) forObject(o *elfreloc.Object) Options {
-	if opts = opts.Complete(); opts.FixedLayout && opts.Notes != AutoNotes && opts.Functions != AutoFunctions {
-		return opts
-	}
-	return opts.ForTarget(TargetOf(o))
 }

@@ -58,7 +58,7 @@ type planner struct {
 // What cannot be disabled is in Refused; then the plan must not be applied. If the machine is unknown, an object that
 // refers to a stub is an error, even if only debug sections do: no relocation can be neutralised.
 func NewPlan(s *Scan) (*Plan, error) {
-	opts := &s.Options
+	opts := &s.Settings
 	p := &planner{Plan: &Plan{Scan: s}}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
@@ -103,7 +103,7 @@ func (p *planner) addCalls() error {
 	if err := p.findDTraceMarks(); err != nil {
 		return err
 	}
-	p.context = arch.Context{ReturnThunk: p.Thunk != "", Armable: s.Options.armable()}
+	p.context = arch.Context{ReturnThunk: p.Thunk != "", Armable: s.Settings.armable()}
 	for i := range s.Calls {
 		ref := &s.Calls[i]
 		disabled, err := p.isDisabledByDTrace(ref)
@@ -191,14 +191,18 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}
 	}
-	if err := lto.Check(o, opts.Complete().Names.StubTexts()); err != nil {
+	if err := lto.Check(o, opts.StubTexts()); err != nil {
 		return nil, err
 	}
-	scan, err := Find(o, machines.Lookup(o.ABI()), opts)
-	if err != nil {
+	return NewScan(o, machines.Lookup(o.ABI()), opts).Examine()
+}
+
+// Examine is the function Examine for a relocatable object without intermediate code.
+func (s *Scan) Examine() (*Plan, error) {
+	if err := s.find(); err != nil {
 		return nil, err
 	}
-	plan, err := NewPlan(scan)
+	plan, err := NewPlan(s)
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +219,9 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 func (p *Plan) Output() (*elfreloc.Output, error) {
 	if err := errors.Join(p.Errors()...); err != nil {
 		return nil, err
+	}
+	if p.changesNothing() {
+		return nil, nil
 	}
 	e, err := p.Scan.Object.Edit()
 	if err != nil {
@@ -243,10 +250,10 @@ func (p *Plan) finishOutput(out *elfreloc.Output) error {
 	if lost != nil {
 		p.Warnings = append(p.Warnings, lost)
 	}
-	if p.Scan.Options.LinkConverts {
+	if p.Scan.Settings.LinkConverts {
 		return nil
 	}
-	fat, err := lto.WarnFat(o, p.Scan.Options.Names.StubTexts())
+	fat, err := lto.WarnFat(o, p.Scan.stubTexts)
 	if fat != nil {
 		p.Warnings = append(p.Warnings, fat)
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 func defaults() patch.Options {
-	return patch.Options{FixedLayout: true}.Complete()
+	return patch.Options{FixedLayout: true}
 }
 
 func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
@@ -101,7 +101,7 @@ func TestZeroOptionsAreTheDefaults(t *testing.T) {
 		expect.OK(t, out.Write(&converted, bytes.NewReader(data)))
 		return converted.Bytes()
 	}
-	want := convert(patch.Options{}.ForTarget(patch.LinuxProgram))
+	want := convert(patch.Options{Target: patch.LinuxProgram})
 	if !bytes.Equal(convert(patch.Options{}), want) {
 		t.Error("zero options make another object")
 	}

@@ -32,7 +32,7 @@ type localObject struct {
 
 // ProbeObjects finds the probe objects whose names are prefix and a probe's id.
 func (s *Scan) ProbeObjects() (*ProbeObjects, error) {
-	prefix := s.Options.ProbePrefix
+	prefix := s.Settings.ProbePrefix
 	p := &ProbeObjects{
 		prefix: prefix, globals: map[string]uint32{}, defined: map[string]image.Ref{}, locals: map[string][]localObject{},
 	}

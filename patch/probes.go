@@ -118,7 +118,7 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.SymbolRef, error) {
 // hide makes a probe object hidden where records hold distances, which cannot
 // reach into another module.
 func (f *probeFinder) hide(sym uint32) {
-	if f.p.Scan.Options.Layout.Format != linkerset.Relative {
+	if f.p.Scan.Settings.Layout.Format != linkerset.Relative {
 		return
 	}
 	if s := f.e.Symbol(sym); s != s.Hidden() {

@@ -25,31 +25,30 @@ type localizedSymbol struct {
 
 // NeedsRestore reports whether Restore may change an object. It does not ask opts.ProbeSource.
 func NeedsRestore(o *elfreloc.Object, opts Options) (bool, error) {
-	symbols, err := localizedSymbols(o, opts.Complete().ProbePrefix)
-	if err != nil || len(symbols) > 0 {
-		return len(symbols) > 0, err
+	isLocalized, err := IsLocalized(o, opts.ProbePrefix)
+	if err != nil || isLocalized {
+		return isLocalized, err
 	}
-	return hasUnknownNames(o, opts.Complete().ProbePrefix)
+	return hasUnknownNames(o, opts.probePrefix())
 }
 
 // IsLocalized reports whether a tool has made symbols of an object local, or strong, or has renamed them, that a link has to see by
 // their names. Probe objects have a prefix, "" for the default.
 func IsLocalized(o *elfreloc.Object, probePrefix string) (bool, error) {
-	symbols, err := localizedSymbols(o, Options{ProbePrefix: probePrefix}.Complete().ProbePrefix)
+	symbols, err := localizedSymbols(o, cmp.Or(probePrefix, DefaultProbePrefix))
 	return len(symbols) > 0, err
 }
 
 // Restore makes symbols global again that a tool has made local, and gives notes of an earlier conversion the names of probes that
 // opts.ProbeSource knows. The result takes the place of the object; it is nil if nothing is to be done. Errors are of type *elfreloc.Error.
 func Restore(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
-	opts = opts.Complete()
-	symbols, err := localizedSymbols(o, opts.ProbePrefix)
+	symbols, err := localizedSymbols(o, opts.probePrefix())
 	if err != nil {
 		return nil, err
 	}
 	isUnknown := false
 	if opts.ProbeSource != nil {
-		if isUnknown, err = hasUnknownNames(o, opts.ProbePrefix); err != nil {
+		if isUnknown, err = hasUnknownNames(o, opts.probePrefix()); err != nil {
 			return nil, err
 		}
 	}

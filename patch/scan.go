@@ -44,55 +44,83 @@ type Refusal struct {
 
 // Scan is what an object says of its probes.
 type Scan struct {
-	Object  *elfreloc.Object
-	Machine arch.Machine // nil for one that is not known
-	Options Options      // for this object: they leave nothing to choose
-	Stubs   []*Stub      // in the order of their symbols
-	Calls   []Reference  // from code, sorted by section and offset
-	Refused []Refusal    // from other sections that are loaded
-	guards  []guard      // in the order of their symbols
+	Object   *elfreloc.Object
+	Machine  arch.Machine // nil for one that is not known
+	Settings Settings     // for this object
+	Stubs    []*Stub      // in the order of their symbols
+	Calls    []Reference  // from code, sorted by section and offset
+	Refused  []Refusal    // from other sections that are loaded
+	guards   []guard      // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
 	ReturnsThroughThunk bool
 
+	stubTexts [][]byte // of Options
+	namesStub *bool    // once NamesStub has looked
 	limits    limits
 	functions *resolve.Table // once Functions has made it
 	image     image.Image    // once Image has opened it
 }
 
-// NewScan returns the scan of an object in which nothing is found. m is nil for a machine that is not known. What the
-// options leave to the target of the object is decided here, once.
+// NewScan returns the scan of an object that is not read yet. m is nil for a machine that is not known. What the
+// options leave to the object is decided here, once.
 func NewScan(o *elfreloc.Object, m arch.Machine, opts Options) *Scan {
-	return &Scan{Object: o, Machine: m, Options: opts.forObject(o), limits: newLimits(o)}
+	return &Scan{Object: o, Machine: m, Settings: opts.Decide(o), stubTexts: opts.StubTexts(), limits: newLimits(o)}
 }
 
-// Find reads the symbols of a relocatable object, and the relocations of what is
-// loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
-// relocations in a format that is not supported, are errors: calls might be missed.
+// NamesStub reports whether the name of a stub, or of a guard that may have to be converted, occurs among the names of symbols. Most
+// objects have none, and are not read further.
+func (s *Scan) NamesStub() (bool, error) {
+	if s.namesStub == nil {
+		found, err := s.Object.NamesContain(s.stubTexts)
+		if err != nil {
+			return false, err
+		}
+		s.namesStub = &found
+	}
+	return *s.namesStub, nil
+}
+
+// Find finds the stubs of a relocatable object, and their references. m is nil for a machine that is not known. A stub that is
+// a local symbol, and relocations in a format that is not supported, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, opts Options) (*Scan, error) {
 	s := NewScan(o, m, opts)
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// find reads the symbols, and the relocations of what is loaded.
+func (s *Scan) find() error {
+	o := s.Object
+	if named, err := s.NamesStub(); err != nil || !named {
+		return err
+	}
 	if _, err := o.Symbols(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.findGuards(s.Options.Names.Guards); err != nil {
-		return nil, err
+	if s.Settings.Notes {
+		if err := s.findGuards(); err != nil {
+			return err
+		}
 	}
-	if err := s.findStubs(newMatcher(s.Options.Names)); err != nil {
-		return nil, err
+	if err := s.findStubs(newMatcher(s.Settings.Names)); err != nil {
+		return err
 	}
 	if len(s.Stubs) == 0 {
-		return s, nil
+		return nil
 	}
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		if target := int(sec.Info); sec.UnknownRelocations() && target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
-			return nil, o.SectionError(i, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(sec.Type), o.Sections[target].Name))
+			return o.SectionError(i, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(sec.Type), o.Sections[target].Name))
 		}
 	}
 	rels, err := o.RelocSections()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stubs, wanted := make(map[uint32]*Stub, len(s.Stubs)), make([]bool, s.symbols().Len())
 	for _, stub := range s.Stubs {
@@ -100,11 +128,11 @@ func Find(o *elfreloc.Object, m arch.Machine, opts Options) (*Scan, error) {
 	}
 	for i := range rels {
 		if err := s.findReferences(&rels[i], stubs, wanted); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	sortStable(s.Calls, func(a, b *Reference) int { return a.addr().Compare(b.addr()) })
-	return s, nil
+	return nil
 }
 
 func (s *Scan) findStubs(m *matcher) error {
@@ -159,7 +187,7 @@ func (s *Scan) usedSymbols() ([]bool, error) {
 	return used, err
 }
 
-// symbols returns the symbols of the object, which Find has read.
+// symbols returns the symbols of the object, which find has read.
 func (s *Scan) symbols() *elfreloc.Symbols {
 	syms, _ := s.Object.Symbols()
 	return syms
@@ -328,12 +356,9 @@ type guard struct {
 }
 
 // findGuards finds the semaphores of guards.
-func (s *Scan) findGuards(prefix string) error {
-	if prefix == "" {
-		return nil
-	}
-	for i, sym := range s.symbols().WithPrefix(prefix) {
-		if id := sym.Name[len(prefix):]; id != "" {
+func (s *Scan) findGuards() error {
+	for i, sym := range s.symbols().WithPrefix(GuardPrefix) {
+		if id := sym.Name[len(GuardPrefix):]; id != "" {
 			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ type objectSemaphores struct {
 // planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
 	scan := p.Scan
-	if p.Scan.Options.Notes != WithNotes || scan.Machine == nil || len(scan.Calls)+len(scan.guards) == 0 {
+	if !p.Scan.Settings.Notes || scan.Machine == nil || len(scan.Calls)+len(scan.guards) == 0 {
 		return nil
 	}
 	describer, err := p.probeDescriber()
@@ -205,7 +205,7 @@ func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 		var err error
 		sym := s.symbol
 		switch {
-		case !s.defined && (s.tested || s.hasNote && p.plan.Scan.Options.AllSemaphores): // the object has to define it
+		case !s.defined && (s.tested || s.hasNote && p.plan.Scan.Settings.AllSemaphores): // the object has to define it
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			nameSemaphore(e, s)

@@ -98,7 +98,7 @@ func (p *planner) copyCode(code []byte) []byte {
 
 // disable gives the disabled form of a site, with the text around it.
 func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
-	if p.Scan.Options.DTraceForms {
+	if p.Scan.Settings.DTraceForms {
 		return p.disableForDTrace(ref, site)
 	}
 	if ref.Stub.Name == p.Scan.Machine.Traits().PopsPushed {

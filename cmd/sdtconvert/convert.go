@@ -65,9 +65,7 @@ func (f *convertFlags) run(p *program, _ []string) (bool, error) {
 		Patch: f.patch, Jobs: f.jobs, Files: len(f.files),
 		FollowThin: f.follow, DryRun: f.dryRun, Verbose: f.verbose, Manifest: f.json, SuggestOutput: true,
 	}
-	if o.Patch.MayHaveNotes() {
-		o.Patch.ProbeSource = probedefs.New(f.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: f.jobs, FollowThin: f.follow})
-	}
+	o.Patch.ProbeSource = probedefs.New(f.files, probedefs.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: f.jobs, FollowThin: f.follow})
 	c := convert.New(o, p.files)
 	failed, err := p.runAll(f.files, f.jobs, f.json, func(file string) *convert.Result { return c.File(file, f.target(file)) })
 	if c.MixesTargets() {

@@ -172,16 +172,15 @@ func (f *conversionFlags) validate() error {
 	case f.noFunctions || f.set.Changed("functions"):
 		f.patch.Functions = patch.WithoutFunctions
 	}
-	f.patch = f.patch.Complete()
 	switch {
-	case f.set.Changed("semaphores") && f.patch.Notes == patch.WithoutNotes:
+	case f.set.Changed("semaphores") && !f.patch.MayHaveNotes():
 		return usagef("--semaphores is of no use without --stapsdt")
 	case f.noStapsdt && f.stapsdt:
 		return usagef("--stapsdt and --no-stapsdt exclude each other")
 	case f.noFunctions && f.functions:
 		return usagef("--functions and --no-functions exclude each other")
 	}
-	if f.patch.Notes == patch.WithoutNotes {
+	if !f.patch.MayHaveNotes() {
 		return nil
 	}
 	switch f.semaphores {

@@ -40,7 +40,7 @@ func (f *generatedFlags) validate() (err error) {
 // and reports the errors of all. Files that are neither and hold no probes are passed
 // over.
 func (p *program) eachObject(f *conversionFlags, shared bool, work func(o *input.Object) error) (failed bool) {
-	link := &input.Link{Options: input.Options{FollowThin: f.follow}, Names: f.patch.Names, Shared: shared}
+	link := &input.Link{Options: input.Options{FollowThin: f.follow}, StubTexts: f.patch.Names.StubTexts(), Shared: shared}
 	for _, file := range f.files {
 		link.Each(file, work, func(err error) {
 			failed = true

@@ -99,7 +99,7 @@ func (i *inspector) object(src *input.Source, object *manifest.Object) error {
 	if src.IsLinked() {
 		return fmt.Errorf("%s: is a linked program or library, and inspect reads objects: `sdtconvert list -v` shows its probes, `sdtconvert check` what is wrong with them", src.Name)
 	}
-	o, err := src.Relocatable(i.patch.Names)
+	o, err := src.Relocatable(i.patch.StubTexts())
 	if errors.Is(err, input.ErrSkipped) {
 		i.printNone(src.Name)
 		return nil

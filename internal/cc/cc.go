@@ -128,7 +128,7 @@ func (s *session) compile(cmd *exec.Cmd, objects []*object) (process.Status, err
 // convert converts the objects that were written, and removes those that cannot be
 // converted. It reports whether there was one.
 func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
-	objects = s.written(objects, o.Patch.Names, func(left *object, reason error) {
+	objects = s.written(objects, o.Patch.StubTexts(), func(left *object, reason error) {
 		late := (*lto.Error)(nil)
 		switch {
 		case errors.As(reason, &late) && !o.Patch.LinkConverts:
@@ -191,11 +191,8 @@ func (s *session) setPending(objects []*object) {
 	s.pending = objects
 }
 
-// readKnown returns what the objects say about probes, if there are to be notes.
+// readKnown returns what the objects say about probes.
 func readKnown(o convert.Options, objects []*object) patch.ProbeSource {
-	if !o.Patch.MayHaveNotes() {
-		return nil
-	}
 	var files []string
 	for _, o := range objects {
 		files = append(files, o.path)

@@ -14,7 +14,6 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/paths"
-	"sdtconvert/patch"
 )
 
 // object is a file that the compiler is to write.
@@ -120,7 +119,7 @@ var (
 
 // checkConvertible returns the reason to leave the file as it is, or nil. The reason is an
 // *lto.Error if the link generates the machine code.
-func (o *object) checkConvertible(names patch.Names) error {
+func (o *object) checkConvertible(stubTexts [][]byte) error {
 	f, err := input.Open(o.path)
 	if err != nil {
 		return nil // the conversion says why
@@ -128,13 +127,13 @@ func (o *object) checkConvertible(names patch.Names) error {
 	defer f.Close()
 	src := f.Source()
 	if typ, err := src.Type(); err == nil && typ == input.BitcodeFile {
-		_, err = src.Relocatable(names)
+		_, err = src.Relocatable(stubTexts)
 		return asLTO(err, errNotObject)
 	}
 	if _, typ, ok := src.Ident(); !ok || typ != elf.ET_REL {
 		return errNotObject
 	}
-	_, err = src.Relocatable(names)
+	_, err = src.Relocatable(stubTexts)
 	return asLTO(err, nil)
 }
 
@@ -148,14 +147,14 @@ func asLTO(err, fallback error) error {
 
 // written returns the objects that are to be converted, each file once, and calls left with the
 // others and the reason.
-func (s *session) written(objects []*object, names patch.Names, left func(o *object, reason error)) []*object {
+func (s *session) written(objects []*object, stubTexts [][]byte, left func(o *object, reason error)) []*object {
 	var convertible []*object
 	seen := map[string]bool{}
 	for _, o := range objects {
 		s.look(o)
 		reason := errNotWritten
 		if !seen[o.path] && o.isWritten() {
-			reason = o.checkConvertible(names)
+			reason = o.checkConvertible(stubTexts)
 		}
 		if reason != nil {
 			left(o, reason)

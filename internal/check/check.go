@@ -126,7 +126,7 @@ func (s *Set) fail(err error) {
 
 // source checks a file or a member of an archive of any type.
 func (s *Set) source(src *input.Source) error {
-	o, err := src.ELF(s.opts.Names)
+	o, err := src.ELF(s.opts.Names.StubTexts())
 	if err == nil {
 		err = lto.Check(o.Object, s.opts.Names.StubTexts())
 	}

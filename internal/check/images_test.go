@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -85,26 +84,6 @@ func TestLiveCallInImages(t *testing.T) {
 			}
 		})
 	})
-}
-
-// A function that stands for all stubs of a large program takes no longer to look at
-// than as many functions.
-func TestManyStubsInOne(t *testing.T) {
-	const probes, most = 8000, time.Minute // a second, unless the work is quadratic
-	b := newBuild(t, combinations[0])
-	var source strings.Builder
-	for i := range probes {
-		fmt.Fprintf(&source, "void __dtrace_probe_p___n%d(void); void f%d(void) { __dtrace_probe_p___n%d(); __dtrace_probe_p___n%d(); }\n", i, i, i, i)
-	}
-	b.write("many.c", source.String())
-	b.compile("many.o", "many.c", "-O0", "-g0")
-	b.convert("stubs", "-o", "stubs.o", "many.o")
-	b.link(b.machine.Linker("bfd"), "many.so", "-shared", "many.o", "stubs.o")
-	start := time.Now()
-	expect.Equal(t, 2*probes, len(b.check("many.so").Findings), "findings")
-	if took := time.Since(start); took > most {
-		t.Errorf("takes %v", took)
-	}
 }
 
 // A stub that is not hidden, and is called through the procedure linkage table.

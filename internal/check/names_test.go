@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
@@ -104,32 +103,4 @@ func TestNamesAreLines(t *testing.T) {
 	ran := tools.Command{Directory: b.directory}.Result(b, converter, "list", "--names", "plain.o")
 	expect.Equal(t, 1, ran.Status, "list: exit status")
 	expect.Equal(t, "", ran.Stdout)
-}
-
-// A list of as many probes as a large build has takes no longer than the rest of a check, found or missing.
-func TestTimeOfManyNames(t *testing.T) {
-	const probes, most = 15_000, 10 * time.Second
-	b := newBuild(t, combinations[0])
-	var source strings.Builder
-	source.WriteString(noteMacro + "\t.text\n")
-	for i := range probes {
-		fmt.Fprintf(&source, "\t.type f%d, %%function\nf%[1]d:\n1:\tnop\nnote n%[1]d\n\t.size f%[1]d, . - f%[1]d\n", i)
-	}
-	b.write("many.s", source.String())
-	b.run("as", "--64", "-o", "many.o", "many.s")
-	require := b.names("many.o")
-	for name, want := range map[string]int{"many.o": 0, "other.o": probes} {
-		b.run("cp", "many.o", "other.o")
-		start := time.Now()
-		expect.Equal(t, want, len(b.check(require, name).Findings), "findings")
-		if took := time.Since(start); took > most {
-			t.Errorf("%s takes %v", name, took)
-		}
-	}
-	b.write("names.txt", strings.ReplaceAll(b.output("cat", "names.txt"), "app:", "apq:"))
-	start := time.Now()
-	expect.Equal(t, probes, len(b.check(require, "many.o").Findings), "findings")
-	if took := time.Since(start); took > most {
-		t.Errorf("other names: %v", took)
-	}
 }

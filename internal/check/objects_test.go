@@ -1,17 +1,12 @@
 package check_test
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // The objects of a link are clean together.
@@ -344,25 +339,6 @@ func TestMarkedNop(t *testing.T) {
 		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.sdt_operands", "a.o")
 		b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
 	})
-}
-
-// The names of probe objects may be behind those of all other symbols.
-func TestTimeOfManySymbols(t *testing.T) {
-	tools.Need(t, "as")
-	b := &build{T: t, directory: t.TempDir()}
-	var text strings.Builder
-	for i := range 300_000 {
-		fmt.Fprintf(&text, "\t.globl s%d\ns%[1]d:\n", i)
-	}
-	b.write("many.s", text.String()+"\t.globl sdt_app___start\nsdt_app___start:\n\t.quad 0\n")
-	b.run("as", "--64", "-o", "many.o", "many.s")
-	limit, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(limit, converter, "check", "--allow=no-probes", "many.o")
-	cmd.Dir = b.directory
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", cmp.Or(limit.Err(), err), out)
-	}
 }
 
 // Calls of stubs that headers of provider files for FreeBSD and illumos declare, in an object that dtrace -G has not seen.

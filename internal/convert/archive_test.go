@@ -25,7 +25,7 @@ func named(t testing.TB, name, object string) objects.File {
 
 // converter is one that works as the command does without flags.
 func converter() *Converter {
-	return New(Options{Patch: patch.Options{FixedLayout: true}.Complete(), Jobs: 2}, &replace.Writer{})
+	return New(Options{Patch: patch.Options{FixedLayout: true}, Jobs: 2}, &replace.Writer{})
 }
 
 // An archive that was cut off, or whose headers lie, is left as it is.
@@ -156,8 +156,8 @@ func checkMembers(t *testing.T, path string) {
 	in := expect.Value(input.Open(path))(t)
 	defer in.Close()
 	expect.OK(t, in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
-		opts := patch.Options{FixedLayout: true}.Complete()
-		s, err := src.Relocatable(opts.Names)
+		opts := patch.Options{FixedLayout: true}
+		s, err := src.Relocatable(opts.StubTexts())
 		if err != nil {
 			return nil
 		}

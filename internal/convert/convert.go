@@ -57,9 +57,8 @@ type Converter struct {
 
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
-	o.Patch = o.Patch.Complete()
 	return &Converter{
-		Options: o, writer: w, stubTexts: o.Patch.Names.StubTexts(),
+		Options: o, writer: w, stubTexts: o.Patch.StubTexts(),
 		memberJobs: max(1, o.Jobs/max(1, o.Files)),
 	}
 }

@@ -39,7 +39,7 @@ type set func(o *patch.Options)
 func convertTo(t *testing.T, path string, change set) run {
 	t.Helper()
 	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
-	opts := Options{Patch: patch.Options{FixedLayout: true}.Complete(), Jobs: 2, Manifest: true}
+	opts := Options{Patch: patch.Options{FixedLayout: true, Functions: patch.WithoutFunctions}, Jobs: 2, Manifest: true}
 	if change != nil {
 		change(&opts.Patch)
 	}

@@ -18,7 +18,7 @@ import (
 // accepts, or to an error.
 func (s *scratch) tryBytes(t *testing.T, data []byte) {
 	t.Helper()
-	opts := patch.Options{FixedLayout: true}.Complete()
+	opts := patch.Options{FixedLayout: true}
 	run, err := s.convert(data, opts)
 	if (run != nil) == (err != nil) {
 		t.Fatalf("got %v and error %v", run, err)
@@ -87,7 +87,7 @@ func TestTruncationIsAnError(t *testing.T) {
 			original := objects.Read(t, name)
 			files := newScratch(t)
 			for n := range original {
-				if run, err := files.convert(original[:n], patch.Options{FixedLayout: true}.Complete()); err == nil {
+				if run, err := files.convert(original[:n], patch.Options{FixedLayout: true}); err == nil {
 					t.Fatalf("%d of %d bytes are converted: %+v", n, len(original), run.changed)
 				}
 			}
@@ -112,13 +112,13 @@ func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uin
 // What has no contents takes no room, wherever it claims to stand.
 func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
 	original := objects.Read(t, "existing.amd64-gcc12-O2.o")
-	want := expect.Value(newScratch(t).convert(original, patch.Options{FixedLayout: true}.Complete()))(t)
+	want := expect.Value(newScratch(t).convert(original, patch.Options{FixedLayout: true}))(t)
 	for _, far := range []uint64{1 << 30, 1 << 62, 1 << 63} {
 		data := bytes.Clone(original)
 		h := headerAt(t, data, func(typ elf.SectionType, _ uint64) bool { return typ == elf.SHT_NOBITS })
 		binary.LittleEndian.PutUint64(h[24:], far)
 		binary.LittleEndian.PutUint64(h[48:], far)
-		run := expect.Value(newScratch(t).convert(data, patch.Options{FixedLayout: true}.Complete()))(t)
+		run := expect.Value(newScratch(t).convert(data, patch.Options{FixedLayout: true}))(t)
 		if len(run.data) > len(want.data)+16 {
 			t.Errorf("an empty section at %#x: %d bytes, want about %d", far, len(run.data), len(want.data))
 		}
@@ -132,7 +132,7 @@ func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
 	binary.LittleEndian.PutUint64(null[32:], 1<<40)
 	files := newScratch(t)
 	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
-	expect.Equal(t, want, expect.Failure(files.convert(data, patch.Options{FixedLayout: true}.Complete())))
+	expect.Equal(t, want, expect.Failure(files.convert(data, patch.Options{FixedLayout: true})))
 }
 
 // FuzzConvert converts objects in memory, with the flags that a byte stands
@@ -159,7 +159,7 @@ func FuzzConvert(f *testing.F) {
 
 // fuzzOptions spreads the flags of convert over a byte.
 func fuzzOptions(b byte) patch.Options {
-	opts := patch.Options{FixedLayout: true}.Complete()
+	opts := patch.Options{FixedLayout: true}
 	opts.Layout.Format = linkerset.Format(b % 3)
 	b /= 3
 	if b&1 != 0 {
@@ -217,7 +217,7 @@ func TestWhatIsNotLoadedOfUnknownMachines(t *testing.T) {
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_IA_64))
 	text := headerAt(t, data, func(typ elf.SectionType, size uint64) bool { return typ == elf.SHT_PROGBITS && size > 0 })
 	binary.LittleEndian.PutUint64(text[8:], 0) // its flags: nothing that is loaded names a stub
-	run, err := newScratch(t).convert(data, patch.Options{FixedLayout: true}.Complete())
+	run, err := newScratch(t).convert(data, patch.Options{FixedLayout: true})
 	if err == nil || !strings.HasSuffix(err.Error(), "holds probes, and EM_IA_64 of class ELFCLASS64 is not supported") {
 		t.Errorf("got %+v and error %v", run, err)
 	}

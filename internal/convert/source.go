@@ -62,7 +62,7 @@ func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 	case restored != nil:
 		result.output = restored.with(result.output)
 	}
-	if plan == nil || result.output == nil {
+	if result.output == nil {
 		return nil
 	}
 	return c.printLines(&result.lines, plan)
@@ -101,7 +101,7 @@ func (r restoredObject) with(out *elfreloc.Output) *elfreloc.Output {
 
 // open makes an object of a source; nil if it is not one, and need not be converted.
 func (c *Converter) open(src *input.Source) (*input.Object, error) {
-	o, err := src.Relocatable(c.Patch.Names)
+	o, err := src.Relocatable(c.stubTexts)
 	if errors.Is(err, input.ErrSkipped) {
 		return nil, nil
 	}
@@ -115,39 +115,32 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 	return o, err
 }
 
-// plan makes a plan of an object; nil where no stub is mentioned.
+// plan makes a plan of an object.
 func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 	if err := patch.CheckMarks(o.Object); err != nil {
 		return nil, err
 	}
-	mentions, err := o.NamesContain(c.stubTexts)
+	scan := patch.NewScan(o.Object, o.Machine, c.Patch)
+	named, err := scan.NamesStub()
 	if err != nil {
 		return nil, err
 	}
-	if !mentions {
-		scan := patch.NewScan(o.Object, o.Machine, c.Patch)
-		if _, err := scan.CheckEarlier(); err != nil || !scan.HasNotedSites() {
-			return nil, err
-		}
+	if named || scan.HasNotedSites() {
+		o.Source.Load()
 	}
-	o.Source.Load()
-	return patch.Examine(o.Object, c.Patch)
+	return scan.Examine()
 }
 
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {
-	scan := patch.NewScan(o.Object, o.Machine, c.Patch)
 	var omitted map[*patch.Stub]string
-	if plan != nil {
-		scan = plan.Scan
-		if scan.Options.Notes == patch.WithNotes {
-			var err error
-			if omitted, err = plan.OmittedArgs(); err != nil {
-				return err
-			}
+	if plan.Scan.Settings.Notes {
+		var err error
+		if omitted, err = plan.OmittedArgs(); err != nil {
+			return err
 		}
 	}
-	if err := entry.Describe(scan, plan, omitted, []linkerset.Layout{scan.Options.Layout}); err != nil {
+	if err := entry.Describe(plan.Scan, plan, omitted, []linkerset.Layout{plan.Scan.Settings.Layout}); err != nil {
 		return err
 	}
 	// Faults of debug information do not matter for a conversion: inspect warns of them.
@@ -158,9 +151,6 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 // output makes the output of a plan; nil where nothing changes. The refusals of the
 // plan, if there are any, are the error.
 func (c *Converter) output(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
-	if plan == nil {
-		return nil, nil, nil
-	}
 	if err := errors.Join(plan.Errors()...); err != nil {
 		return nil, nil, err
 	}
@@ -169,8 +159,8 @@ func (c *Converter) output(o *input.Object, plan *patch.Plan) (out *elfreloc.Out
 			return nil, nil, err
 		}
 	}
-	if c.Patch.Notes == patch.AutoNotes {
-		switch patch.TargetOf(o.Object) {
+	if len(plan.Scan.Stubs) > 0 && c.Patch.Notes == patch.AutoNotes && c.Patch.MayHaveNotes() {
+		switch plan.Scan.Settings.Target {
 		case patch.LinuxKernel:
 			c.kernel.Store(true)
 		case patch.LinuxProgram:
@@ -178,11 +168,7 @@ func (c *Converter) output(o *input.Object, plan *patch.Plan) (out *elfreloc.Out
 		}
 	}
 	out, err = plan.Output()
-	warnings = plan.Warnings
-	if err != nil || out == nil {
-		return nil, warnings, err
-	}
-	return out, warnings, nil
+	return out, plan.Warnings, err
 }
 
 // printLines writes the lines about an object that changes.
@@ -196,7 +182,7 @@ func (c *Converter) printLines(w io.Writer, plan *patch.Plan) error {
 	if !c.Verbose {
 		return nil
 	}
-	if err := printSites(w, plan); err != nil || plan.Scan.Options.Notes != patch.WithNotes {
+	if err := printSites(w, plan); err != nil || !plan.Scan.Settings.Notes {
 		return err
 	}
 	return printOmittedArgs(w, plan)

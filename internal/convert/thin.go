@@ -49,7 +49,7 @@ func (c *Converter) thinFiles(a *input.Archive) (files []string, _ error) {
 			errs = append(errs, src.Err())
 			return nil
 		}
-		_, err := src.Relocatable(c.Patch.Names)
+		_, err := src.Relocatable(c.stubTexts)
 		if path := src.File.Path; !errors.Is(err, input.ErrSkipped) && !seen[path] {
 			files, seen[path] = append(files, path), true // File reports other errors
 		}

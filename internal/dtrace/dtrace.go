@@ -42,7 +42,7 @@ type Aliases struct {
 
 // Options returns the options of conversions that disable sites as DTrace does.
 func (a Aliases) Options() patch.Options {
-	return patch.Options{Names: Names(), NoRecords: true, DTraceForms: true, Also: a.apply}.Complete()
+	return patch.Options{Names: Names(), NoRecords: true, DTraceForms: true, Also: a.apply}
 }
 
 // apply adds the aliases that an object lacks, and makes symbols of the stubs that linkers pass over.

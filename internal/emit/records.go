@@ -30,12 +30,14 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // RecordList holds the sites of all objects of a link.
 type RecordList struct {
 	opts     patch.Options
+	layout   linkerset.Layout // of the last object
 	word     int
 	machine  arch.Machine
 	sections []*recordSection
@@ -81,11 +83,18 @@ func NewRecordList(opts patch.Options) *RecordList {
 // converted, that is the error: what cannot be switched off cannot be switched on
 // either.
 func (l *RecordList) Add(o *elfreloc.Object, m arch.Machine) error {
-	l.opts.Layout = patch.NewScan(o, m, l.opts).Options.Layout
-	plan, err := l.plan(o, m)
+	scan, err := patch.Find(o, m, l.opts)
 	if err != nil {
 		return err
 	}
+	plan, err := patch.NewPlan(scan)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(plan.Errors()...); err != nil {
+		return err
+	}
+	l.layout = scan.Settings.Layout
 	l.word = o.Encoding.Word()
 	if m != nil {
 		l.machine = m
@@ -107,27 +116,10 @@ func (l *RecordList) Add(o *elfreloc.Object, m arch.Machine) error {
 			l.groups[groupSignature(o, i, syms)]++
 		}
 	}
-	if plan == nil || len(plan.Sites) == 0 {
+	if len(plan.Sites) == 0 {
 		return nil
 	}
 	return l.addSites(plan, syms)
-}
-
-// plan plans the conversion of an object; nil where no stub is mentioned.
-func (l *RecordList) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
-	mentioned, err := o.NamesContain(l.opts.Names.StubTexts())
-	if err != nil || !mentioned {
-		return nil, err
-	}
-	scan, err := patch.Find(o, m, l.opts)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := patch.NewPlan(scan)
-	if err != nil {
-		return nil, err
-	}
-	return plan, errors.Join(plan.Errors()...)
 }
 
 func (l *RecordList) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {

@@ -38,7 +38,7 @@ func (l *RecordList) Source() ([]byte, []error) {
 	}
 	t := newSourceText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for k := range arch.Kinds {
-		writeRecords(t, l.opts.Layout, l.word, k, records[k])
+		writeRecords(t, l.layout, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)
 	if err := t.Err(); err != nil {

@@ -22,6 +22,7 @@ package emit
 // with --gc-sections it goes when its last record goes.
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -73,6 +74,7 @@ type missingProbe struct {
 
 // NewRequirements needs nothing yet.
 func NewRequirements(opts RequirementsOptions) *Requirements {
+	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, patch.DefaultProbePrefix)
 	return &Requirements{
 		opts: opts, stubs: map[string]arch.Kind{}, probes: map[string]*missingProbe{},
 		defined: map[string]bool{}, sources: map[string]bool{}, exported: map[string]bool{},
@@ -303,10 +305,7 @@ func (n *Requirements) Unknown() (unknown []UnknownProbe) {
 // conversion would record. The object hides some of the symbols of probe objects.
 func (n *Requirements) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]bool) error {
 	if scan == nil {
-		found, err := o.NamesContain(n.opts.Names.StubTexts())
-		if err != nil || !found {
-			return err
-		}
+		var err error
 		if scan, err = patch.Find(o, n.machine, n.opts.Options); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package emit
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
 )
 
 func source(write func(*sourceText)) (string, error) {
@@ -250,5 +252,159 @@ func TestTextIsTheObject(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// sectionOf makes a section with symbols at offsets; a weak one's name ends in ?.
+func sectionOf(bases map[string]uint64, deletions ...uint64) *recordSection {
+	s := &recordSection{deletions: deletions}
+	for name, value := range bases {
+		plain := strings.TrimSuffix(name, "?")
+		s.bases = append(s.bases, baseSymbol{plain, value, plain != name})
+	}
+	slices.SortFunc(s.bases, compareBases)
+	return s
+}
+
+func TestBase(t *testing.T) {
+	const others = "defined in several objects"
+	for _, c := range []struct {
+		name    string
+		section *recordSection
+		want    string
+	}{
+		{"nothing", sectionOf(nil), "its section has no global symbol"},
+		{"at the site", sectionOf(map[string]uint64{"f": 100}), "f"},
+		{"nearest before", sectionOf(map[string]uint64{"f": 10, "g": 90, "h": 101}), "g"},
+		{"only behind", sectionOf(map[string]uint64{"f": 101, "g": 102}), "f"},
+		{"of equals the strong one", sectionOf(map[string]uint64{"a?": 10, "b": 10, "c": 10}), "b"},
+		{"weak and alone", sectionOf(map[string]uint64{"a?": 10}), "a"},
+		{"weak, and another object's too", sectionOf(map[string]uint64{"two?": 10}), others},
+		{"strong, and weak elsewhere", sectionOf(map[string]uint64{"two": 10}), "two"},
+		{"a weak one is passed over", sectionOf(map[string]uint64{"f": 10, "two?": 50}), "f"},
+		{"deletions elsewhere", sectionOf(map[string]uint64{"f": 50}, 10, 100, 200), "f"},
+		{"a deletion before", sectionOf(map[string]uint64{"f": 50, "g": 150}, 50), "g"},
+		{"deletions around", sectionOf(map[string]uint64{"f": 50, "g": 150}, 99, 100), "-mno-relax"},
+		{"a deletion at the site", sectionOf(map[string]uint64{"g": 150}, 100), "-mno-relax"},
+	} {
+		l := &RecordList{count: map[string]int{"two": 2}, groups: map[string]int{"copied": 2}}
+		for _, b := range c.section.bases {
+			l.count[b.name] = max(l.count[b.name], 1)
+		}
+		l.sift(c.section)
+		b, err := c.section.base(100)
+		switch {
+		case err != nil && !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		case err == nil && b.name != c.want:
+			t.Errorf("%s: %s, want %q", c.name, b.name, c.want)
+		}
+	}
+}
+
+// All copies of a group define its symbols, and nothing else may.
+func TestBaseInGroups(t *testing.T) {
+	l := &RecordList{count: map[string]int{"copied": 2, "strange": 3}, groups: map[string]int{"copied": 2}}
+	s := sectionOf(map[string]uint64{"copied?": 10, "strange?": 20})
+	s.signature = "copied"
+	l.sift(s)
+	if b, err := s.base(100); err != nil || b.name != "copied" {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// A function of another instruction set than the usual one names nothing but itself.
+func TestBaseOfAnotherInstructionSet(t *testing.T) {
+	data := objects.Read(t, "existing.thumb-clang19-O2.o")
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o"))(t)
+	l := NewRecordList(patch.Options{FixedLayout: true})
+	expect.OK(t, l.Add(o, machines.Lookup(o.ABI())))
+	_, errs := l.Source()
+	const want = `thumb.o: .text+0x4: in existing_user+0x4: a site of "sdt_existing___probe" that no other object can name: what is named by "existing_user" is not of the usual instruction set; compile for that, or convert the object`
+	if len(errs) != 4 || errs[0].Error() != want {
+		t.Errorf("%q", errs)
+	}
+}
+
+func propertyNote(namesz, descsz, typ uint32, rest ...byte) []byte {
+	var b []byte
+	for _, v := range []uint32{namesz, descsz, typ} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return append(b, rest...)
+}
+
+const property = 0xc0000002
+
+func TestFeatures(t *testing.T) {
+	gnu := []byte("GNU\x00")
+	value := []byte{2, 0, 0, 0xc0, 4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0}
+	other := []byte{1, 0, 0, 0xc0, 4, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}
+	join := func(parts ...[]byte) (all []byte) {
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name  string
+		notes []byte
+		bits  uint32
+		ok    bool
+	}{
+		{"nothing", nil, 0, true},
+		{"a property", propertyNote(4, 16, 5, join(gnu, value)...), 3, true},
+		{"behind another", propertyNote(4, 32, 5, join(gnu, other, value)...), 3, true},
+		{"behind another note", join(propertyNote(4, 0, 1, gnu...), propertyNote(4, 16, 5, join(gnu, value)...)), 3, true},
+		{"without padding", propertyNote(4, 12, 5, join(gnu, value[:12])...), 3, true},
+		{"another's", propertyNote(4, 16, 5, join([]byte("ABC\x00"), value)...), 0, true},
+		{"another type", propertyNote(4, 16, 6, join(gnu, value)...), 0, true},
+		{"a cut header", propertyNote(4, 16, 5)[:11], 0, false},
+		{"a long name", propertyNote(1<<31, 16, 5, join(gnu, value)...), 0, false},
+		{"a long note", propertyNote(4, 0xffffffff, 5, join(gnu, value)...), 0, false},
+		{"a long property", propertyNote(4, 16, 5, join(gnu, value[:4], []byte{9}, value[5:])...), 0, false},
+		{"a cut property", propertyNote(4, 4, 5, join(gnu, value[:4])...), 0, false},
+	} {
+		l := elfreloc.Encoding{Class: elf.ELFCLASS64, Order: binary.LittleEndian}
+		if bits, ok := featureBits(l, c.notes, property); bits != c.bits || ok != c.ok {
+			t.Errorf("%s: %#x, %v", c.name, bits, ok)
+		}
+	}
+}
+
+// TestCommonPromises adds random objects to several parts, and compares what these have in common,
+// once they are merged, with the promises that the objects were made with.
+func TestCommonPromises(t *testing.T) {
+	like := objects.Open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	m := machines.Lookup(like.ABI())
+	supported := m.Traits().Features.Supported
+	promising := map[uint32]*elfreloc.Object{}
+	for bits := range uint32(8) {
+		a := expect.Value(NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
+		(&LinkNotes{machine: m, bits: bits}).Write(a, 8)
+		promising[bits] = objects.Open(t, expect.Value(a.Bytes())(t))
+	}
+	r := rand.New(rand.NewPCG(1, 4))
+	for range 500 {
+		parts, want := make([]LinkNotes, 1+r.IntN(3)), LinkNotes{}
+		for i := range parts {
+			for range r.IntN(3) {
+				bits := []uint32{3, uint32(r.IntN(8))}[r.IntN(2)]
+				expect.OK(t, parts[i].Add(promising[bits], m))
+				expect.OK(t, parts[i].Add(promising[0], nil))
+				if want.objects++; want.objects == 1 {
+					want.bits = supported
+				}
+				want.bits &= bits
+				want.any |= bits
+			}
+		}
+		var got LinkNotes
+		for i := range parts {
+			got.merge(&parts[i])
+		}
+		expect.Equal(t, []uint32{uint32(want.objects), want.bits, want.any}, []uint32{uint32(got.objects), got.bits, got.any})
+		expect.Equal(t, want.bits&m.Traits().Features.LandingPad != 0, got.landingPad(), "a landing pad")
+		expect.Equal(t, want.any|supported, got.OfData(m).bits, "promises of data")
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
-	"sdtconvert/patch"
 )
 
 // Options say what is opened.
@@ -177,8 +176,8 @@ func (e *NestedError) Error() string {
 // Link opens the files of one link: objects, archives, and perhaps shared libraries.
 type Link struct {
 	Options
-	Names  patch.Names // of stubs: what mentions none need be no object, see Source.Relocatable
-	Shared bool        // takes shared libraries, for what they define
+	StubTexts [][]byte // what contains none of them need be no object, see Source.Relocatable
+	Shared    bool     // takes shared libraries, for what they define
 
 	first *elfreloc.Object // closed; all others are of its machine
 }
@@ -198,9 +197,9 @@ func (l *Link) Each(path string, work func(o *Object) error, report func(error))
 }
 
 func (l *Link) source(src *Source, work func(o *Object) error) error {
-	o, err := src.ELF(l.Names)
+	o, err := src.ELF(l.StubTexts)
 	if err == nil && !(l.Shared && src.Member == nil && o.Type == elf.ET_DYN) {
-		o, err = o.relocatable(l.Names)
+		o, err = o.relocatable(l.StubTexts)
 	}
 	if errors.Is(err, ErrSkipped) {
 		return nil

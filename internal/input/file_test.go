@@ -205,7 +205,7 @@ func TestLinkIsForOneMachine(t *testing.T) {
 		files = append(files, write(t, filepath.Join(directory, f.Name), f.Data))
 	}
 	lib := write(t, filepath.Join(directory, "lib.a"), archives.Regular(text, amd64, arm64, amd64))
-	names, errs := linked(&input.Link{Names: patch.DefaultNames()}, append(files, lib, filepath.Join(directory, "none"))...)
+	names, errs := linked(&input.Link{StubTexts: patch.DefaultNames().StubTexts()}, append(files, lib, filepath.Join(directory, "none"))...)
 	wantLines(t, names, "amd64.o", "lib.a(amd64.o)", "lib.a(amd64.o)")
 	wants := []string{"arm64.o: is for EM_AARCH64, ELFCLASS64, LittleEndian, and ", "a.txt: is text, and not an object", "lib.a(arm64.o): is for EM_AARCH64", "none: no such file"}
 	if len(errs) != len(wants) {

@@ -13,7 +13,6 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/lto"
-	"sdtconvert/patch"
 )
 
 // Object is an ELF file, or a member of an archive that is one. It reads its source, which has to
@@ -93,8 +92,8 @@ func (s *Source) object() (*Object, error) {
 }
 
 // ELF reads the headers of an ELF file of any type. Another file that need not be
-// converted is ErrSkipped.
-func (s *Source) ELF(names patch.Names) (*Object, error) {
+// converted, as it contains none of the texts, is ErrSkipped.
+func (s *Source) ELF(stubTexts [][]byte) (*Object, error) {
 	typ, err := s.Type()
 	switch {
 	case err != nil:
@@ -102,7 +101,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == ELFFile:
 		return s.object()
 	case typ == BitcodeFile:
-		found, err := s.Mentions(names.StubTexts())
+		found, err := s.Mentions(stubTexts)
 		if err == nil && found {
 			err = lto.Bitcode()
 		}
@@ -119,24 +118,24 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 // Relocatable reads the headers of a relocatable object, and rejects others with a reason.
 // An archive may hold anything, so there only what holds probes has to be an object;
 // the rest is ErrSkipped.
-func (s *Source) Relocatable(names patch.Names) (*Object, error) {
-	o, err := s.ELF(names)
+func (s *Source) Relocatable(stubTexts [][]byte) (*Object, error) {
+	o, err := s.ELF(stubTexts)
 	if err != nil {
 		return nil, err
 	}
-	return o.relocatable(names)
+	return o.relocatable(stubTexts)
 }
 
-func (o *Object) relocatable(names patch.Names) (*Object, error) {
+func (o *Object) relocatable(stubTexts [][]byte) (*Object, error) {
 	if o.Source.Member != nil && o.Type != elf.ET_REL {
-		if found, err := o.NamesContain(names.StubTexts()); err != nil || !found {
+		if found, err := o.NamesContain(stubTexts); err != nil || !found {
 			return nil, ErrSkipped
 		}
 	}
 	if err := checkType(o.Object); err != nil {
 		return nil, err
 	}
-	return o, lto.Check(o.Object, names.StubTexts())
+	return o, lto.Check(o.Object, stubTexts)
 }
 
 // LTOSymbols returns the symbols of the intermediate code of a source: of an object,

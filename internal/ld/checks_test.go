@@ -77,7 +77,7 @@ func TestErrorsOfTheProcess(t *testing.T) {
 		expect.Equal(t, want, lacksResources(&os.PathError{Op: "open", Path: "a.o", Err: err}), "%v", err)
 	}
 	t.Chdir(t.TempDir())
-	in := newExaminer(testLink("ld"), testLink("ld").lookAt("").line).examine("none.o", "none.o")
+	in := newExaminer(testLink("ld"), testLink("ld").lookAt("").line).examine(inputFile{path: "none.o", name: "none.o"})
 	expect.Equal(t, true, in.err == nil && !in.mayHoldProbes())
 }
 
@@ -101,7 +101,7 @@ func TestFamilyOfLinker(t *testing.T) {
 // Shared libraries count as what they define, and are read by the linker as they are.
 func TestServedSharedLibrary(t *testing.T) {
 	shared := served("libx.so", func(f *servedFile) { f.elfType = elf.ET_DYN })
-	c := conversion{}.withFiles(identifiedFile{servedFile: shared}, identifiedFile{servedFile: served("a.o", nil)})
+	c := conversion{}.withFiles(shared, served("a.o", nil))
 	inputs := c.unconverted()
 	if len(inputs) != 1 || inputs[0].name != "a.o" {
 		t.Errorf("unconverted: %v", inputs)
@@ -110,7 +110,7 @@ func TestServedSharedLibrary(t *testing.T) {
 
 // The intermediate code of an archive and its other members are read apart.
 func TestMergeNeeds(t *testing.T) {
-	o := patch.Options{}.Complete()
+	o := patch.Options{}
 	code, generated := newNeeds(o), newNeeds(o)
 	code.hasRecords, code.kinds[arch.Enabled] = true, true
 	generated.ltoDefinitions, generated.err = map[string]bool{"sdt_a": true}, os.ErrClosed

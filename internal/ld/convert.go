@@ -22,51 +22,33 @@ type conversion struct {
 	byIdentity map[supervise.Identity]*servedFile
 }
 
-// servedFile is a file as it was when its identity was taken, and what the linker gets for it. It does not change.
+// servedFile is a file as it was when its identity was taken, and what the linker gets for it. It does not change after its
+// conversion.
 type servedFile struct {
-	linkedFile
-	isData      bool   // the linker links its bytes as data (--format=binary)
-	isConverted bool   // other bytes take its place
-	refusal     []byte // the message why it cannot be converted, printed if the linker opens it
-	descriptor  int    // of the converted bytes, -1 if they are not held
-}
-
-// linkedFile is a file, and what its probes need of the link: nil for nothing.
-type linkedFile struct {
 	*inputFile
-	needs *probeNeeds
+	identity     supervise.Identity // by which the linker's opens lead to it
+	isSurelyRead bool               // the line names it
+	needs        *probeNeeds        // what its probes need of the link; nil for nothing
+	isConverted  bool               // other bytes take its place
+	refusal      []byte             // the message why it cannot be converted, printed if the linker opens it
+	descriptor   int                // of the converted bytes, -1 if they are not held
 }
 
 // withFiles returns the conversion with more files, after its own.
-func (c conversion) withFiles(files ...identifiedFile) conversion {
-	with := conversion{slices.Clone(c.files), maps.Clone(c.byIdentity)}
+func (c conversion) withFiles(files ...*servedFile) conversion {
+	with := conversion{slices.Concat(c.files, files), maps.Clone(c.byIdentity)}
 	if with.byIdentity == nil {
 		with.byIdentity = map[supervise.Identity]*servedFile{}
 	}
 	for _, f := range files {
-		with.files = append(with.files, f.servedFile)
-		with.byIdentity[f.identity] = f.servedFile
+		with.byIdentity[f.identity] = f
 	}
 	return with
 }
 
-// identifiedFile is a served file with the identity by which the linker's opens lead to it.
-type identifiedFile struct {
-	identity supervise.Identity
-	*servedFile
-}
-
-// linkedFiles returns the files that are not linked as data.
-func (c conversion) linkedFiles() []linkedFile { return withoutData(c.files) }
-
 // withoutData returns the files that are not linked as data.
-func withoutData(files []*servedFile) (linked []linkedFile) {
-	for _, f := range files {
-		if !f.isData {
-			linked = append(linked, f.linkedFile)
-		}
-	}
-	return linked
+func withoutData(files []*servedFile) []*servedFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f *servedFile) bool { return f.isData })
 }
 
 // unconverted returns the files that the linker reads as they are.
@@ -102,7 +84,7 @@ type fileConverter struct {
 // newFileConverter returns a converter. Notes take definitions of probes from the inputs, which are those of the look.
 func newFileConverter(l *link, e *examiner, inputs []*inputFile) *fileConverter {
 	c := &fileConverter{link: l, examiner: e, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
-	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
+	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]map[int64]*probeNeeds{}}
 	o := l.conversionOptions(0, l.probeSource(inputs))
 	o.LinkGenerates, o.SkipUnchanged, o.FollowThin = true, true, true
 	if !e.isRelocatable {
@@ -125,48 +107,40 @@ func (c *fileConverter) takeOutput(path string, fd int) {
 // convertAll converts the files that the look found. It prints each refusal of a file that the line names, in
 // the order of the files, and then fails with errReported. Any other refusal is printed if the linker opens the
 // file.
-func (c *fileConverter) convertAll(files []*distinctFile) (conversion, error) {
-	var served []identifiedFile
+func (c *fileConverter) convertAll(files []*servedFile) (conversion, error) {
 	isRefused := false
-	type outcome struct {
-		file   *servedFile
-		result *convert.Result
-	}
-	parallel.InOrder(len(files), c.Convert.Jobs, func(i int) outcome {
-		f, r := c.convert(files[i].inputFile, files[i].isData)
-		return outcome{f, r}
-	}, func(i int, o outcome) {
-		served = append(served, identifiedFile{files[i].identity, o.file})
-		if o.file.refusal != nil && files[i].isNamed {
-			c.Stderr.Write(bytes.ReplaceAll(o.file.refusal, []byte(o.file.path), []byte(o.file.name)))
+	parallel.InOrder(len(files), c.Convert.Jobs, func(i int) *convert.Result { return c.convert(files[i]) }, func(i int, r *convert.Result) {
+		if f := files[i]; f.refusal != nil && f.isSurelyRead {
+			c.Stderr.Write(bytes.ReplaceAll(f.refusal, []byte(f.path), []byte(f.name)))
 			isRefused = true
 			return
 		}
-		c.print(o.result)
+		c.print(r)
 	})
 	if isRefused {
 		return conversion{}, errReported
 	}
-	return conversion{}.withFiles(served...), nil
+	return conversion{}.withFiles(files...), nil
 }
 
 // convert converts a file if its bytes are to be converted. The result is nil if they are not.
-func (c *fileConverter) convert(in *inputFile, isData bool) (*servedFile, *convert.Result) {
-	f := &servedFile{linkedFile: linkedFile{in, in.needs}, isData: isData, descriptor: -1}
+func (c *fileConverter) convert(f *servedFile) *convert.Result {
+	in := f.inputFile
+	f.needs, f.descriptor = in.needs, -1
 	switch {
 	case in.err != nil:
 		f.refusal = refusalOf(in.err)
-		return f, nil
-	case isData || !in.callsStubs:
-		return f, nil
+		return nil
+	case in.isData || !in.callsStubs:
+		return nil
 	case !in.isConvertible():
 		f.needs = c.completeNeeds(in)
-		return f, nil
+		return nil
 	}
 	fd, r := c.write(in)
 	if r.Failed {
 		f.refusal = r.Messages.Bytes()
-		return f, r
+		return r
 	}
 	f.isConverted = fd >= 0
 	if fd >= 0 && c.hold(fd) {
@@ -177,7 +151,7 @@ func (c *fileConverter) convert(in *inputFile, isData bool) (*servedFile, *conve
 	} else {
 		f.needs = c.completeNeeds(in)
 	}
-	return f, r
+	return r
 }
 
 // hold keeps a descriptor open until close, or closes it if there are too many.

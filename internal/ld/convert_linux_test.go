@@ -67,7 +67,7 @@ func (l *link) converted(t *testing.T, args string) (conversion, *fileConverter,
 	t.Helper()
 	s := l.lookAt(args)
 	files := expect.Value(s.distinctFiles())(t)
-	*l = *l.withTarget(s.target())
+	l.Convert.Patch.Target = s.target()
 	c := newFileConverter(l, newExaminer(l, s.line), s.inputs())
 	t.Cleanup(c.close)
 	made, err := c.convertAll(files)
@@ -149,7 +149,7 @@ func TestConvertAgain(t *testing.T) {
 	enter(t, map[string]string{"a.o": callsStubs})
 	held := convertedObject(t, "a.o")
 	s := testLink("ld").lookAt("a.o")
-	c := newFileConverter(testLink("ld").withTarget(s.target()), newExaminer(testLink("ld"), s.line), nil)
+	c := newFileConverter(testLink("ld"), newExaminer(testLink("ld"), s.line), nil)
 	defer c.close()
 	c.maxHeld = 0
 	made := expect.Value(c.convertAll(expect.Value(s.distinctFiles())(t)))(t)
@@ -168,7 +168,7 @@ func TestMachineOfBitcode(t *testing.T) {
 	l := testLink("ld")
 	made, _, err := l.converted(t, "a.bc b.o")
 	expect.OK(t, err)
-	expect.Equal(t, true, expect.Value(l.lackingDefinitions(made.linkedFiles()))(t).HasMachine())
+	expect.Equal(t, true, expect.Value(l.lackingDefinitions(withoutData(made.files)))(t).HasMachine())
 }
 
 // What all files lack, and whether any is converted, decides how the linker runs.

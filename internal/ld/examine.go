@@ -22,6 +22,8 @@ type inputFile struct {
 	path       string // by which this process opens it
 	name       string // in messages
 	argument   string // that leads to it on the command line, or ""
+	isNamed    bool   // the line names the file itself, so that the linker surely reads it
+	isData     bool   // the linker links its bytes as data (--format=binary), and nothing looks at them
 	isOptional bool   // the link may leave it out: between --start-lib and --end-lib, or a member of a thin archive
 	contents
 }
@@ -94,20 +96,23 @@ func newExaminer(l *link, ln *commandLine) *examiner {
 	}
 	plugin := hasFlag("plugin") && l.linker.family != lld // which ignores it
 	return &examiner{
-		options: l.Convert.Patch, stubTexts: l.Convert.Patch.Names.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
+		options: l.Convert.Patch, stubTexts: l.Convert.Patch.StubTexts(), probeTexts: probeTexts(l.Convert.Patch),
 		isRelocatable: ln.relocatable, linker: l.linker.family,
 		fatLTO: map[lto.Compiler]bool{lto.GCC: plugin, lto.LLVM: plugin || hasFlag("fat-lto-objects")},
 	}
 }
 
 // probeTexts returns the beginnings of the names of stubs and of probe objects.
-func probeTexts(o patch.Options) [][]byte { return append(o.Names.StubTexts(), []byte(o.ProbePrefix)) }
+func probeTexts(o patch.Options) [][]byte { return append(o.StubTexts(), []byte(o.ProbePrefix)) }
 
-// examine looks at a file. A file that cannot be opened is left to the linker, which reports it, unless this
-// process alone lacks what it takes.
-func (e *examiner) examine(path, name string) *inputFile {
-	in := &inputFile{path: path, name: name}
-	f, err := input.Open(path)
+// examine adds the contents of a file that is not linked as data. A file that cannot be opened is left to the linker, which
+// reports it, unless this process alone lacks what it takes.
+func (e *examiner) examine(file inputFile) *inputFile {
+	in := &file
+	if in.isData {
+		return in
+	}
+	f, err := input.Open(in.path)
 	if err != nil {
 		if lacksResources(err) {
 			in.err = err
@@ -115,7 +120,7 @@ func (e *examiner) examine(path, name string) *inputFile {
 		return in
 	}
 	defer f.Close()
-	f.Path = name
+	f.Path = in.name
 	src := f.Source()
 	in.format, _ = src.Type()
 	switch in.format {
@@ -124,7 +129,7 @@ func (e *examiner) examine(path, name string) *inputFile {
 	case input.ArchiveFile:
 		in.err = e.archive(&in.contents, f, input.Options{})
 	case input.ThinArchiveFile:
-		f.Path = path // its members are beside it
+		f.Path = in.path // its members are beside it
 		in.err = e.archive(&in.contents, f, input.Options{FollowThin: true})
 	case input.BitcodeFile:
 		in.err = e.bitcode(&in.contents, src)
@@ -176,7 +181,7 @@ func (e *examiner) mentions(contain func([][]byte) (bool, error)) (namesProbes, 
 // object's: only a symbol of that name makes the object one to convert.
 func (e *examiner) symbols(o *elfreloc.Object) (namesProbes, callsStubs bool, err error) {
 	if namesProbes, callsStubs, err = e.mentions(o.NamesContain); err == nil && callsStubs {
-		callsStubs, err = e.options.Names.HasStub(o)
+		callsStubs, err = e.options.HasStub(o)
 	}
 	hasBase := func(s elfreloc.Section) bool { return s.Name == notes.BaseSection } // perhaps of others' macros
 	if namesProbes = namesProbes || e.hasRecords(o); err == nil && !callsStubs && (namesProbes || slices.ContainsFunc(o.Sections, hasBase)) {
@@ -245,7 +250,7 @@ func (e *examiner) relocatableObject(c *contents, src *input.Source) error {
 	if c.namesProbes {
 		c.target = max(c.target, patch.TargetOf(o.Object))
 	}
-	if e.options.Layout.Format == linkerset.FreeBSD || !e.options.FixedLayout && o.OSABI() == elf.ELFOSABI_FREEBSD {
+	if e.options.Layout.Format == linkerset.FreeBSD || o.OSABI() == elf.ELFOSABI_FREEBSD {
 		if c.hasKernelTracepoints, err = input.HasKernelTracepoints(o.Object); err != nil {
 			return err
 		}
@@ -327,9 +332,7 @@ func (e *examiner) archive(c *contents, f *input.File, o input.Options) error {
 			names, probes, err := e.member(c, src)
 			c.namesProbes, c.callsStubs = c.namesProbes || names, c.callsStubs || probes
 			if probes && lib.Thin {
-				m := e.examine(src.File.Path, src.File.Path)
-				m.isOptional = true
-				c.members = append(c.members, m)
+				c.members = append(c.members, e.examine(inputFile{path: src.File.Path, name: src.File.Path, isOptional: true}))
 			}
 			memberErrs = errors.Join(memberErrs, err)
 			return nil
@@ -346,7 +349,7 @@ func (e *examiner) archive(c *contents, f *input.File, o input.Options) error {
 // nested returns the error of a member of a thin archive that is in another one, if probes may be there: GNU ld
 // and gold read it where it was before the other archive was converted. Other errors are the linker's to report.
 func (e *examiner) nested(err error) error {
-	if n, ok := errors.AsType[*input.NestedError](err); ok && e.examine(n.Path, n.Path).namesProbes {
+	if n, ok := errors.AsType[*input.NestedError](err); ok && e.examine(inputFile{path: n.Path, name: n.Path}).namesProbes {
 		return err
 	}
 	return nil

@@ -237,5 +237,5 @@ func (f *fakeLink) report() string {
 
 // testOptions are the options of a command without flags.
 func testOptions() patch.Options {
-	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}.Complete()
+	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
 }

@@ -343,7 +343,7 @@ func (l *link) withCode(p runPlan, c *fileConverter, code map[string]int, extrac
 
 // codeObjects returns the files of code that hold any, in the order of their numbers, with their descriptors. The first refers to the
 // native files that lld has extracted.
-func codeObjects(c *fileConverter, code map[string]int, output string, native []extraction) (objects []*distinctFile, fds []int, err error) {
+func codeObjects(c *fileConverter, code map[string]int, output string, native []extraction) (objects []*servedFile, fds []int, err error) {
 	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 	for _, path := range slices.SortedFunc(maps.Keys(code), byNumber) {
 		fd := code[path]
@@ -356,9 +356,9 @@ func codeObjects(c *fileConverter, code map[string]int, output string, native []
 			}
 			c.closeLater(fd)
 		}
-		in := c.examiner.examine(descriptorPath(fd), output+".lto"+strings.TrimPrefix(path, codePath)+".o")
+		in := c.examiner.examine(inputFile{path: descriptorPath(fd), name: output + ".lto" + strings.TrimPrefix(path, codePath) + ".o"})
 		if in.format == input.ELFFile {
-			objects, fds = append(objects, &distinctFile{inputFile: in, isNamed: true}), append(fds, fd)
+			objects, fds = append(objects, &servedFile{inputFile: in, isSurelyRead: true}), append(fds, fd)
 		}
 	}
 	return objects, fds, nil

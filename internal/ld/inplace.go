@@ -26,9 +26,9 @@ func (l *link) linkInPlace(s survey) (process.Status, error) {
 	if err := l.convertInPlace(convertible, s.inputs()); err != nil {
 		return process.Status{}, err
 	}
-	var files []linkedFile
+	var files []*servedFile
 	for _, in := range s.inputs() {
-		f := linkedFile{in, in.needs}
+		f := &servedFile{inputFile: in, needs: in.needs}
 		if f.needs == nil && in.callsStubs && !s.line.relocatable {
 			f.needs = readNeeds(l.Convert.Patch, in.path)
 		}

@@ -18,15 +18,9 @@
 //
 // --in-place converts the files of the survey themselves, without supervision (inplace.go).
 //
-// A file has a type for what is known of it in each phase:
-//
-//	lineFile        a path that the line leads to
-//	inputFile       what the look has found at a path
-//	distinctFile    an inputFile, once for all the paths that lead to it, with its identity
-//	linkedFile      an inputFile, and what its probes need of the link
-//	servedFile      a linkedFile, and what the linker gets for it
-//	identifiedFile  a servedFile with its identity
-//	foundFile       an identifiedFile that the look has missed and the linker has opened
+// An inputFile is a path that the line leads to, and what the look has found there. A servedFile is an inputFile, once
+// for all paths that lead to it, and what the linker gets for it. A foundFile becomes a servedFile while the linker waits:
+// the look has missed it, and the linker opens it.
 package ld
 
 import (
@@ -80,7 +74,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	return status, err
 }
 
-// link is what is known before the look. It does not change after that, but for the session.
+// link is what a link is made with. The look adds what the files are made for; after that only the session changes.
 type link struct {
 	Options
 	*process.Process
@@ -110,9 +104,9 @@ func (l *link) run() (process.Status, error) {
 	s := look(ln, newExaminer(l, ln), l.Convert.Jobs)
 	s.missesFiles = s.missesFiles || l.linker.mayAddInputs()
 	l.warnOfKernelTracepoints(s.inputs())
-	l = l.withTarget(s.target())
+	l.Convert.Patch.Target = s.target()
 	l.Convert.Patch.GroupedNotes = l.linker.family == gnu && s.contains(func(in *inputFile) bool { return in.hasUnlinkedNotes })
-	if err := s.checkRecordsTogether(l.Convert.Patch.Layout); err != nil {
+	if err := s.checkRecordsTogether(l.layout()); err != nil {
 		return process.Status{}, err
 	}
 	if err := l.checkDroppedCode(s); err != nil {
@@ -124,12 +118,8 @@ func (l *link) run() (process.Status, error) {
 	return l.linkSupervised(s)
 }
 
-// withTarget returns the link with the options for a target.
-func (l *link) withTarget(target patch.Target) *link {
-	made := *l
-	made.Convert.Patch = l.Convert.Patch.ForTarget(target)
-	return &made
-}
+// layout returns the layout of the records of the link, whose target is known.
+func (l *link) layout() linkerset.Layout { return l.Convert.Patch.Decide(nil).Layout }
 
 // conversionOptions returns the options for a number of files.
 func (l *link) conversionOptions(files int, source patch.ProbeSource) convert.Options {
@@ -139,11 +129,8 @@ func (l *link) conversionOptions(files int, source patch.ProbeSource) convert.Op
 	return o
 }
 
-// probeSource returns the descriptions of probes in the files of a link, for notes, or nil if there are to be none.
+// probeSource returns the descriptions of probes in the files of a link.
 func (l *link) probeSource(inputs []*inputFile) patch.ProbeSource {
-	if !l.Convert.Patch.MayHaveNotes() {
-		return nil
-	}
 	var files []string
 	for _, in := range inputs {
 		if in.isShared() || in.namesProbes && in.lto.Compiler == "" && (in.isObject() || in.isArchive()) {

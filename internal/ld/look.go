@@ -22,20 +22,10 @@ import (
 // survey is what the look knows of a link. It does not change afterwards.
 type survey struct {
 	line  *commandLine
-	files []lineFile
+	files []*inputFile
 	// missesFiles says that the linker will read files that are not among these. The look repeats no search of a
 	// linker: a file that it misses is converted when the linker opens it.
 	missesFiles bool
-}
-
-// lineFile is a file that a linker probably reads.
-type lineFile struct {
-	path     string
-	argument string     // that leads to it, or "" for a script
-	isData   bool       // the linker links its bytes as data (--format=binary)
-	isLazy   bool       // it is between --start-lib and --end-lib
-	isNamed  bool       // the line names the file itself, so that the linker surely reads it
-	input    *inputFile // what the look found in it, nil for data
 }
 
 // look looks at the files that a command line leads to, and at those that scripts of libraries among them name.
@@ -46,17 +36,13 @@ func look(ln *commandLine, e *examiner, jobs int) survey {
 	seen := map[string]bool{}
 	for len(next) > 0 {
 		batch := withoutRepeated(next, seen)
-		parallel.Each(len(batch), jobs, func(i int) {
-			if f := &batch[i]; !f.isData {
-				f.input = e.examine(f.path, f.path)
-				f.input.isOptional, f.input.argument = f.isLazy, f.argument
-			}
-		})
-		s.files, next = append(s.files, batch...), nil
-		for _, f := range batch {
-			s.missesFiles = s.missesFiles || f.input != nil && f.input.addsLibraries
-			if f.input != nil && f.input.isScript {
-				files, isWhole := filesOfLibraryScript(ln, f.path)
+		files := make([]*inputFile, len(batch))
+		parallel.Each(len(batch), jobs, func(i int) { files[i] = e.examine(batch[i]) })
+		s.files, next = append(s.files, files...), nil
+		for _, in := range files {
+			s.missesFiles = s.missesFiles || in.addsLibraries
+			if in.isScript {
+				files, isWhole := filesOfLibraryScript(ln, in.path)
 				next, s.missesFiles = append(next, files...), s.missesFiles || !isWhole
 			}
 		}
@@ -66,8 +52,8 @@ func look(ln *commandLine, e *examiner, jobs int) survey {
 
 // withoutRepeated returns the files whose paths were not seen, and adds these. Data is no repetition:
 // each use of it counts.
-func withoutRepeated(files []lineFile, seen map[string]bool) []lineFile {
-	return slices.DeleteFunc(slices.Clone(files), func(f lineFile) bool {
+func withoutRepeated(files []inputFile, seen map[string]bool) []inputFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f inputFile) bool {
 		isRepeated := seen[f.path] && !f.isData
 		seen[f.path] = seen[f.path] || !f.isData
 		return isRepeated
@@ -76,7 +62,7 @@ func withoutRepeated(files []lineFile, seen map[string]bool) []lineFile {
 
 // filesOnLine returns the files that a line names, and those that -l probably finds. missesFiles says that the
 // line leads to others.
-func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
+func filesOnLine(ln *commandLine) (files []inputFile, missesFiles bool) {
 	missesFiles = ln.namesFilesElsewhere || len(ln.scripts) > 0
 	target := input.Target{} // of the first file
 	for i := range ln.args {
@@ -88,7 +74,7 @@ func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: arg.value, isData: arg.foreign, isLazy: arg.lazy, isNamed: true})
+			files = append(files, inputFile{path: path, name: path, argument: arg.value, isData: arg.foreign, isOptional: arg.lazy, isNamed: true})
 			if target == (input.Target{}) && !arg.foreign {
 				target = targetOf(path)
 			}
@@ -98,11 +84,12 @@ func filesOnLine(ln *commandLine) (files []lineFile, missesFiles bool) {
 				missesFiles = true
 				continue
 			}
-			files = append(files, lineFile{path: path, argument: "-l" + arg.value, isData: arg.foreign, isLazy: arg.lazy})
+			files = append(files, inputFile{path: path, name: path, argument: "-l" + arg.value, isData: arg.foreign, isOptional: arg.lazy})
 		case arg.name == "plugin":
 			missesFiles = missesFiles || !slices.Contains(compilerPlugins, filepath.Base(arg.value))
 		case arg.name == "just-symbols":
-			files = append(files, lineFile{path: ln.inDirectory(arg.value)})
+			path := ln.inDirectory(arg.value)
+			files = append(files, inputFile{path: path, name: path})
 		}
 	}
 	return files, missesFiles
@@ -227,9 +214,9 @@ func targetOf(file string) (target input.Target) {
 
 // inputs returns the files that are not linked as they are.
 func (s *survey) inputs() (inputs []*inputFile) {
-	for _, f := range s.files {
-		if f.input != nil {
-			inputs = append(inputs, f.input)
+	for _, in := range s.files {
+		if !in.isData {
+			inputs = append(inputs, in)
 		}
 	}
 	return inputs
@@ -253,53 +240,42 @@ func (s *survey) target() (target patch.Target) {
 	if target == patch.LinuxKernel && isProgram(s.line) {
 		target = patch.LinuxProgram
 	}
-	return target
-}
-
-// distinctFile is a file, once for all the paths that lead to it.
-type distinctFile struct {
-	*inputFile
-	identity supervise.Identity
-	isData   bool // the linker links its bytes as data (--format=binary)
-	isMixed  bool // it is also linked the other way
-	isNamed  bool // the line names it
+	return max(target, patch.LinuxProgram)
 }
 
 // distinctFiles returns the files of the survey, each once, and then the files with probes that thin archives
-// name: the linker opens these itself. It fails if a file with probes is linked both as an object and as it is.
-func (s *survey) distinctFiles() ([]*distinctFile, error) {
-	var files []*distinctFile
+// name: the linker opens these itself. They are still to be converted. It fails if a file with probes is linked both as an
+// object and as it is.
+func (s *survey) distinctFiles() ([]*servedFile, error) {
+	var files []*servedFile
 	var members []*inputFile
-	known := map[supervise.Identity]*distinctFile{}
-	for _, lf := range s.files {
-		id, ok := supervise.Identify(lf.path)
+	known, isMixed := map[supervise.Identity]*servedFile{}, map[*servedFile]bool{}
+	for _, in := range s.files {
+		id, ok := supervise.Identify(in.path)
 		if !ok {
 			continue
 		}
 		f := known[id]
 		switch {
 		case f == nil:
-			f = &distinctFile{inputFile: lf.input, identity: id, isData: lf.isData}
-			if lf.isData {
-				f.inputFile = &inputFile{path: lf.path, name: lf.path}
-			}
+			f = &servedFile{inputFile: in, identity: id}
 			known[id], files = f, append(files, f)
-		case f.isData != lf.isData:
-			f.isMixed = true
+		case f.isData != in.isData:
+			isMixed[f] = true
 		}
-		f.isNamed = f.isNamed || lf.isNamed
-		if lf.isData {
+		f.isSurelyRead = f.isSurelyRead || in.isNamed
+		if in.isData {
 			continue
 		}
 		// The path that leads to a thin archive decides where its members are.
-		if f.isData || lf.input.callsStubs {
-			f.inputFile, f.isData = lf.input, false
+		if f.isData || in.callsStubs {
+			f.inputFile = in
 		}
-		members = append(members, lf.input.members...)
+		members = append(members, in.members...)
 	}
 	var errs []error
 	for _, f := range files {
-		if f.isMixed && f.callsStubs && f.format != input.ThinArchiveFile {
+		if isMixed[f] && f.callsStubs && f.format != input.ThinArchiveFile {
 			errs = append(errs, mixedUse(f.path))
 		}
 	}
@@ -308,7 +284,7 @@ func (s *survey) distinctFiles() ([]*distinctFile, error) {
 		switch f := known[id]; {
 		case !ok:
 		case f == nil:
-			f = &distinctFile{inputFile: member, identity: id}
+			f = &servedFile{inputFile: member, identity: id}
 			known[id], files = f, append(files, f)
 		case f.isData:
 			errs = append(errs, mixedUse(member.path))

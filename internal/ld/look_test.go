@@ -56,16 +56,16 @@ func (l *link) lookAt(args string) survey {
 
 // words says of a survey which files it has, and what is known of each.
 func (s survey) words() (words []string) {
-	for _, f := range s.files {
-		word := f.path
+	for _, in := range s.files {
+		word := in.path
 		add := func(is bool, what string) {
 			if is {
 				word += " " + what
 			}
 		}
-		add(f.isNamed, "named")
-		add(f.isData, "binary")
-		if in := f.input; in != nil {
+		add(in.isNamed, "named")
+		add(in.isData, "binary")
+		if !in.isData {
 			add(in.isOptional, "optional")
 			add(in.isScript, "script")
 			add(in.hasForeignTarget, "foreign")

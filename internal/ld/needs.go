@@ -64,13 +64,17 @@ func readNeeds(o patch.Options, file string) *probeNeeds {
 	return p
 }
 
-// mergeNeeds returns the needs of two parts of a file, of which the first may be nil.
-func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
-	if a == nil {
-		return b
+// mergeNeeds returns the needs of parts of a file. Some may be nil; if all are, so is the result.
+func mergeNeeds(o patch.Options, parts ...*probeNeeds) *probeNeeds {
+	parts = slices.DeleteFunc(parts, func(p *probeNeeds) bool { return p == nil })
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return parts[0]
 	}
 	merged := newNeeds(o)
-	for _, p := range []*probeNeeds{a, b} {
+	for _, p := range parts {
 		merged.definitions.Merge(p.definitions)
 		merged.hasRecords = merged.hasRecords || p.hasRecords
 		merged.conflicts = append(merged.conflicts, p.conflicts...)
@@ -80,8 +84,8 @@ func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
 		if merged.ltoDefinitions == nil {
 			merged.ltoDefinitions = p.ltoDefinitions
 		}
+		merged.err = errors.Join(merged.err, p.err)
 	}
-	merged.err = errors.Join(a.err, b.err)
 	return merged
 }
 
@@ -138,7 +142,7 @@ func (p *probeNeeds) addLTO(o patch.Options, file string, obj *input.Object, sym
 
 // ltoReferences returns the probe objects which intermediate code defines and, once it is converted,
 // records refer to. Without a reference they are dropped with all else that nothing refers to.
-func ltoReferences(files []linkedFile) (names []string) {
+func ltoReferences(files []*servedFile) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
 	for _, p := range allNeeds(files) {
 		for name, isDefined := range p.ltoDefinitions {
@@ -164,14 +168,14 @@ func (p *probeNeeds) addKinds(obj *input.Object, scan *patch.Scan) {
 		p.kinds[ref.Stub.Kind] = true
 	}
 	for i := range obj.Sections {
-		if kind, ok := scan.Options.Layout.IsRecordSection(&obj.Sections[i]); ok {
+		if kind, ok := scan.Settings.Layout.IsRecordSection(&obj.Sections[i]); ok {
 			p.kinds[kind] = true
 		}
 	}
 }
 
 // allNeeds returns the needs of the files that have any.
-func allNeeds(files []linkedFile) (needs []*probeNeeds) {
+func allNeeds(files []*servedFile) (needs []*probeNeeds) {
 	for _, f := range files {
 		if f.needs != nil {
 			needs = append(needs, f.needs)
@@ -182,7 +186,7 @@ func allNeeds(files []linkedFile) (needs []*probeNeeds) {
 
 // requirements returns what the link of some files lacks, nil for nothing, and the flags that the linker gets.
 // It refuses records that do not go together. converts says that files are converted for this link.
-func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Requirements, flags []string, err error) {
+func (l *link) requirements(files []*servedFile, converts bool) (lacking *emit.Requirements, flags []string, err error) {
 	needs := allNeeds(files)
 	if err := checkAgreement(needs, converts); err != nil {
 		return nil, nil, err
@@ -191,7 +195,7 @@ func (l *link) requirements(files []linkedFile, converts bool) (lacking *emit.Re
 		return nil, nil, err
 	}
 	if !l.Convert.Patch.NoRecords {
-		flags = boundFlags(l.Convert.Patch.Layout, recordedKinds(needs))
+		flags = boundFlags(l.layout(), recordedKinds(needs))
 	}
 	lacking, err = l.lackingDefinitions(files)
 	return lacking, flags, err
@@ -230,7 +234,7 @@ func cause(err error) string {
 }
 
 // lackingDefinitions returns what the link of some files lacks, or nil.
-func (l *link) lackingDefinitions(files []linkedFile) (*emit.Requirements, error) {
+func (l *link) lackingDefinitions(files []*servedFile) (*emit.Requirements, error) {
 	if l.NoStubs || l.Convert.Patch.NoRecords {
 		return nil, nil
 	}
@@ -265,7 +269,7 @@ func (l *link) lackingDefinitions(files []linkedFile) (*emit.Requirements, error
 }
 
 // machineOf returns requirements of nothing, with the machine of the first object among some files.
-func (l *link) machineOf(files []linkedFile) *emit.Requirements {
+func (l *link) machineOf(files []*servedFile) *emit.Requirements {
 	machine := emit.NewRequirements(stubOptions(l.Convert.Patch))
 	for _, f := range files {
 		if f.isObject() && withImage(f.path, func(o *input.Object) error { return machine.Begin(o.Object, o.Machine) }) == nil {
@@ -305,7 +309,7 @@ func addLibrary(lacking *emit.Requirements, file string) error {
 
 // librariesToRepeat returns the arguments that lead to shared libraries with providers of what a link lacks. GNU
 // ld drops a library of --as-needed that nothing before it refers to.
-func (l *link) librariesToRepeat(lacking *emit.Requirements, files []linkedFile) (arguments []string) {
+func (l *link) librariesToRepeat(lacking *emit.Requirements, files []*servedFile) (arguments []string) {
 	if l.linker.family != gnu {
 		return nil
 	}
@@ -343,27 +347,36 @@ func (l *link) reportUnknown(probes []emit.UnknownProbe) error {
 type needsCollector struct {
 	options patch.Options
 	mu      sync.Mutex
-	needs   map[string]*probeNeeds
+	needs   map[string]map[int64]*probeNeeds // by the path of a file, and where objects begin in it
 }
 
-// add adds an object. Members of archives are read anew: those that are not converted count too.
+// add adds an object, or a member of an archive.
 func (c *needsCollector) add(obj *input.Object, plan *patch.Plan) error {
-	if obj.Source.Member != nil {
-		return nil
+	scan := plan.Scan
+	if len(scan.Stubs) == 0 { // it may have definitions
+		scan = nil
 	}
 	p := newNeeds(c.options)
-	err := p.add(c.options, obj, plan.Scan)
+	err := p.add(c.options, obj, scan)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.needs[obj.Source.Name] = p
+	path := obj.Source.File.Path
+	if c.needs[path] == nil {
+		c.needs[path] = map[int64]*probeNeeds{}
+	}
+	c.needs[path][obj.Source.Start] = p
 	return err
 }
 
-// take returns the needs of a file.
+// take returns the needs of a file, nil if nothing of it was about to be converted.
 func (c *needsCollector) take(file string) *probeNeeds {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.needs[file]
+	objects := c.needs[file]
 	delete(c.needs, file)
-	return p
+	c.mu.Unlock()
+	var parts []*probeNeeds
+	for _, start := range slices.Sorted(maps.Keys(objects)) {
+		parts = append(parts, objects[start])
+	}
+	return mergeNeeds(c.options, parts...)
 }

@@ -13,16 +13,16 @@ import (
 // the link defines. The link adds no definition of such names, so the linker would only call them
 // undefined, or leave them to the loader. For an archive, of which the linker may take another
 // member, it warns.
-func (l *link) checkPrefixes(files []linkedFile) error {
+func (l *link) checkPrefixes(files []*servedFile) error {
 	undefined := map[string]bool{}
-	eachOtherPrefix(files, func(_ linkedFile, symbol string, _ error) { undefined[symbol] = true })
+	eachOtherPrefix(files, func(_ *servedFile, symbol string, _ error) { undefined[symbol] = true })
 	for _, f := range files {
 		if len(undefined) > 0 {
 			removeDefined(undefined, f.path)
 		}
 	}
 	var errs []error
-	eachOtherPrefix(files, func(f linkedFile, symbol string, err error) {
+	eachOtherPrefix(files, func(f *servedFile, symbol string, err error) {
 		switch {
 		case !undefined[symbol]:
 		case f.isArchive() || f.isOptional:
@@ -36,7 +36,7 @@ func (l *link) checkPrefixes(files []linkedFile) error {
 
 // eachOtherPrefix calls a function for each record of another prefix: with its file, the probe object that it
 // names, and the error that says so.
-func eachOtherPrefix(files []linkedFile, call func(f linkedFile, symbol string, err error)) {
+func eachOtherPrefix(files []*servedFile, call func(f *servedFile, symbol string, err error)) {
 	for _, f := range files {
 		if f.needs == nil {
 			continue

@@ -90,7 +90,7 @@ func (l *link) plan(ln *commandLine, c conversion, missesFiles bool) (runPlan, e
 		return f.generatesProbes || f.format == input.BitcodeFile && f.callsStubs
 	})
 	refuses := c.contains(func(f *servedFile) bool { return f.refusal != nil })
-	lacking, flags, err := l.requirements(c.linkedFiles(), converts)
+	lacking, flags, err := l.requirements(withoutData(c.files), converts)
 	if err != nil {
 		return p, err
 	}
@@ -99,7 +99,7 @@ func (l *link) plan(ln *commandLine, c conversion, missesFiles bool) (runPlan, e
 		if err := l.reportUnknown(lacking.Unknown()); err != nil {
 			return p, err
 		}
-		p.libraries = l.librariesToRepeat(lacking, c.linkedFiles())
+		p.libraries = l.librariesToRepeat(lacking, withoutData(c.files))
 	}
 	p.isSupervised = converts || generates || refuses || lacking != nil || missesFiles
 	if !ln.relocatable && !l.NoStubs && !l.Convert.Patch.NoRecords && (lacking != nil || missesFiles || generates) {
@@ -307,7 +307,7 @@ func (r *supervisedRun) answer(o *supervise.Open) {
 		o.Continue() // some linkers look at what is there
 		return
 	}
-	f := r.state.find(id, func(f *foundFile) *servedFile { return r.convertFound(f, o.File, o.Path) })
+	f := r.state.find(id, func(f *servedFile) { r.convertFound(f, o.File, o.Path) })
 	if f.isReady() {
 		r.serve(o, f.servedFile)
 		return
@@ -335,32 +335,31 @@ func (r *supervisedRun) isDefinitions(o *supervise.Open) bool {
 
 // convertFound converts a file that only the linker has found. path leads to it, and name is what the linker
 // calls it.
-func (r *supervisedRun) convertFound(found *foundFile, path, name string) *servedFile {
-	if id, ok := supervise.Identify(name); ok && id == found.identity {
+func (r *supervisedRun) convertFound(f *servedFile, path, name string) {
+	if id, ok := supervise.Identify(name); ok && id == f.identity {
 		path = name
 	}
-	f, result := r.converter.convert(r.converter.examiner.examine(path, name), false)
-	r.converter.print(result)
+	f.inputFile = r.converter.examiner.examine(inputFile{path: path, name: name})
+	r.converter.print(r.converter.convert(f))
 	if f.needs == nil || r.plan.line.relocatable || f.refusal != nil {
-		return f
+		return
 	}
-	lacks, err := r.needsMoreDefinitions(found, f)
+	lacks, err := r.needsMoreDefinitions(f)
 	if err != nil {
 		f.refusal = refusalOf(err)
 	} else if lacks {
 		r.state.recordLackingDefinition()
 	}
-	return f
 }
 
 // needsMoreDefinitions reports whether a file that the linker has found needs more than the definitions that it has
 // read.
-func (r *supervisedRun) needsMoreDefinitions(found *foundFile, f *servedFile) (bool, error) {
+func (r *supervisedRun) needsMoreDefinitions(f *servedFile) (bool, error) {
 	definitions := r.state.definitionsSoFar()
 	if !definitions.isRead && r.plan.definitions != "" {
 		return false, nil // they are still to be read
 	}
-	lacking, err := r.lackingDefinitions(r.state.filesWhileConverting(r.plan.conversion.files, found, f))
+	lacking, err := r.lackingDefinitions(r.state.filesWhileConverting(r.plan.conversion.files, f))
 	if err != nil || lacking == nil {
 		return false, err
 	}

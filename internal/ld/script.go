@@ -90,13 +90,13 @@ func parenthesized(words []string) (values, rest []string) {
 
 // filesOfLibraryScript returns the files that the script of a library names, where they are found. isWhole is
 // false if there may be more.
-func filesOfLibraryScript(ln *commandLine, path string) (files []lineFile, isWhole bool) {
+func filesOfLibraryScript(ln *commandLine, path string) (files []inputFile, isWhole bool) {
 	s, isWhole := readLibraryScript(path)
 	for _, name := range s.inputs {
 		paths := pathsInScript(ln, path, name)
 		isWhole = isWhole && len(paths) > 0
 		for _, path := range paths {
-			files = append(files, lineFile{path: path})
+			files = append(files, inputFile{path: path, name: path})
 		}
 	}
 	return files, isWhole

@@ -27,8 +27,8 @@ type runState struct {
 
 // foundFile is a file that the look has missed and the linker has opened.
 type foundFile struct {
-	ready chan struct{} // closed when the rest is set
-	identifiedFile
+	*servedFile               // converted once it is ready
+	ready       chan struct{} // closed then
 }
 
 func (f *foundFile) isReady() bool {
@@ -52,7 +52,7 @@ type runResult struct {
 	isStopped    bool // because of a file, or because the linker has to run again
 	mustRunAgain bool // a file of found needs more than the definitions that the linker has read
 
-	found         []identifiedFile // files that the look has missed
+	found         []*servedFile // files that the look has missed
 	opened        map[*servedFile]bool
 	hasConverted  bool   // the linker has read converted bytes
 	foreignScript string // that it has read, whose TARGET is of another format than ELF, or ""
@@ -80,7 +80,7 @@ func (s *runState) result(status process.Status) runResult {
 		opened: maps.Clone(s.opened), hasConverted: s.hasConverted, foreignScript: s.foreignScript,
 	}
 	for _, f := range s.order {
-		r.found = append(r.found, f.identifiedFile)
+		r.found = append(r.found, f.servedFile)
 		r.opened[f.servedFile] = true
 	}
 	return r
@@ -103,17 +103,17 @@ func (s *runState) wasStopped() bool {
 }
 
 // find returns the file of an identity that the look has missed. If the linker comes to it for the first time,
-// convert makes the file, in a goroutine of its own.
-func (s *runState) find(id supervise.Identity, convert func(*foundFile) *servedFile) *foundFile {
+// convert completes it, in a goroutine of its own.
+func (s *runState) find(id supervise.Identity, convert func(*servedFile)) *foundFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.found[id]; f != nil {
 		return f
 	}
-	f := &foundFile{ready: make(chan struct{}), identifiedFile: identifiedFile{identity: id}}
+	f := &foundFile{&servedFile{identity: id}, make(chan struct{})}
 	s.found[id], s.order = f, append(s.order, f)
 	s.converting.Go(func() {
-		f.servedFile = convert(f)
+		convert(f.servedFile)
 		close(f.ready)
 	})
 	return f
@@ -161,7 +161,7 @@ func (s *runState) readsConverted() bool {
 
 // filesBeforeDefinitions returns, of files that the look has found, those that the linker has opened, or all of
 // them, and the files that only the linker has found, once they are ready.
-func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened bool) []linkedFile {
+func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened bool) []*servedFile {
 	s.mu.Lock()
 	var linked []*servedFile
 	for _, f := range files {
@@ -179,16 +179,13 @@ func (s *runState) filesBeforeDefinitions(files []*servedFile, includeUnopened b
 }
 
 // filesWhileConverting returns the files that the look has found, and those found by the linker that are ready.
-// served counts as ready: it is about to become the file of current.
-func (s *runState) filesWhileConverting(files []*servedFile, current *foundFile, served *servedFile) []linkedFile {
+// current counts as ready.
+func (s *runState) filesWhileConverting(files []*servedFile, current *servedFile) []*servedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	linked := files[:len(files):len(files)]
 	for _, f := range s.order {
-		switch {
-		case f == current:
-			linked = append(linked, served)
-		case f.isReady():
+		if f.servedFile == current || f.isReady() {
 			linked = append(linked, f.servedFile)
 		}
 	}

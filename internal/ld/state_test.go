@@ -14,7 +14,7 @@ import (
 
 // served returns a file of a name, changed by a function.
 func served(name string, change func(*servedFile)) *servedFile {
-	f := &servedFile{linkedFile: linkedFile{inputFile: &inputFile{path: name, name: name}}, descriptor: -1}
+	f := &servedFile{inputFile: &inputFile{path: name, name: name}, descriptor: -1}
 	if change != nil {
 		change(f)
 	}
@@ -22,7 +22,7 @@ func served(name string, change func(*servedFile)) *servedFile {
 }
 
 // names returns the names of files.
-func names(files []linkedFile) string {
+func names(files []*servedFile) string {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.name)
@@ -83,17 +83,17 @@ func TestFind(t *testing.T) {
 	s := newRunState(runResult{})
 	var conversions atomic.Int32
 	begun, goOn := make(chan bool), make(chan bool)
-	convert := func(*foundFile) *servedFile {
+	convert := func(f *servedFile) {
 		conversions.Add(1)
+		f.inputFile = served("found", nil).inputFile
 		close(begun)
 		<-goOn
-		return served("found", nil)
 	}
 	f := s.find(supervise.Identity{}, convert)
 	<-begun
 	expect.Equal(t, false, f.isReady())
-	expect.Equal(t, "known", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil, nil)), "while it is converted")
-	expect.Equal(t, "known it", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, f, served("it", nil))), "for itself")
+	expect.Equal(t, "known", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil)), "while it is converted")
+	expect.Equal(t, "known found", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, f.servedFile)), "for itself")
 	var threads sync.WaitGroup
 	for range 8 {
 		threads.Go(func() {
@@ -103,11 +103,11 @@ func TestFind(t *testing.T) {
 	close(goOn)
 	threads.Wait()
 	expect.Equal(t, 1, conversions.Load())
-	expect.Equal(t, "known found", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil, nil)), "when it is ready")
+	expect.Equal(t, "known found", names(s.filesWhileConverting([]*servedFile{served("known", nil)}, nil)), "when it is ready")
 	r := s.result(process.Status{Code: 3})
 	expect.Equal(t, 1, len(r.found))
 	expect.Equal(t, "found", r.found[0].name)
-	expect.Equal(t, true, r.opened[r.found[0].servedFile])
+	expect.Equal(t, true, r.opened[r.found[0]])
 	expect.Equal(t, process.Status{Code: 3}, r.status)
 }
 
@@ -119,7 +119,7 @@ func TestLinkedBefore(t *testing.T) {
 	s := newRunState(runResult{})
 	s.open(b)
 	s.open(binary)
-	s.find(supervise.Identity{}, func(*foundFile) *servedFile { return served("found", nil) })
+	s.find(supervise.Identity{}, func(f *servedFile) { f.inputFile = served("found", nil).inputFile })
 	expect.Equal(t, "b found", names(s.filesBeforeDefinitions(files, false)))
 	expect.Equal(t, "a b found", names(s.filesBeforeDefinitions(files, true)))
 	after := newRunState(s.result(process.Status{}))
@@ -145,11 +145,11 @@ func TestLackingDefinition(t *testing.T) {
 
 // The plan of another run knows what the run before has found, and leaves the plan before as it was.
 func TestNextRun(t *testing.T) {
-	known, found := served("known", nil), served("found", nil)
-	p := runPlan{conversion: conversion{}.withFiles(identifiedFile{servedFile: known})}
+	known := served("known", nil)
+	p := runPlan{conversion: conversion{}.withFiles(known)}
 	p.flags = []string{"-u", "x"}
 	s := newRunState(runResult{})
-	s.find(supervise.Identity{}, func(*foundFile) *servedFile { return found })
+	found := s.find(supervise.Identity{}, func(f *servedFile) { f.inputFile = served("found", nil).inputFile }).servedFile
 	s.scriptOfMixedFormats(served("script", func(f *servedFile) { f.hasForeignTarget = true }))
 	r := s.result(process.Status{})
 	again := expect.Value(p.nextRun(r))(t)

@@ -59,7 +59,7 @@ func TestVerify(t *testing.T) {
 func (l *link) lookInputs(names string) (inputs []*inputFile) {
 	e := newExaminer(l, parseLine(nil, false))
 	for name := range strings.FieldsSeq(names) {
-		inputs = append(inputs, e.examine(name, name))
+		inputs = append(inputs, e.examine(inputFile{path: name, name: name}))
 	}
 	return inputs
 }

@@ -53,7 +53,7 @@ func (m *Object) existing(scan *patch.Scan, layouts []linkerset.Layout) error {
 	if err != nil {
 		return err
 	}
-	opts := sites.Conventions{Names: scan.Options.Names, ProbePrefix: scan.Options.ProbePrefix, Layouts: layouts}
+	opts := sites.Conventions{Names: scan.Settings.Names, ProbePrefix: scan.Settings.ProbePrefix, Layouts: layouts}
 	space := sites.New(scan.Object, im, im, 0, opts)
 	if err := space.Read(); err != nil {
 		return err
@@ -123,9 +123,9 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.ListedKind(s.Stub.Kind, s.Change.Site.Form), State: sites.Unconverted,
 		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
 	}
-	if !p.Scan.Options.NoRecords && p.Scan.Machine != nil {
-		m.Record = &Record{p.Scan.Options.Layout.Section(s.Stub.Kind), p.Scan.Options.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
-		m.HasNote = p.Scan.Options.Notes == patch.WithNotes && s.Stub.Kind == arch.Probe
+	if !p.Scan.Settings.NoRecords && p.Scan.Machine != nil {
+		m.Record = &Record{p.Scan.Settings.Layout.Section(s.Stub.Kind), p.Scan.Settings.ProbePrefix + s.Stub.ID, s.Change.RecordedOffset}
+		m.HasNote = p.Scan.Settings.Notes && s.Stub.Kind == arch.Probe
 	}
 	return m
 }
@@ -202,7 +202,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 			return nil, err
 		}
 	}
-	if err := m.Describe(scan, plan, omitted, scan.Options.Layout.Candidates()); err != nil {
+	if err := m.Describe(scan, plan, omitted, scan.Settings.Layout.Candidates()); err != nil {
 		return nil, err
 	}
 	if plan != nil {
@@ -215,12 +215,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 // wouldBe finds what a conversion would do, were there no earlier records. The plan is
 // nil where no stub is mentioned.
 func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
-	scan := patch.NewScan(o.Object, o.Machine, opts)
-	mentioned, err := o.NamesContain(scan.Options.Names.StubTexts())
-	if err != nil || !mentioned {
-		return scan, nil, err
-	}
-	scan, err = patch.Find(o.Object, o.Machine, scan.Options)
+	scan, err := patch.Find(o.Object, o.Machine, opts)
 	if err != nil {
 		return nil, nil, err
 	}

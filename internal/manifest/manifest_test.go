@@ -26,8 +26,8 @@ func described(t *testing.T) []*manifest.Object {
 		expect.OK(t, files.Write(file.Data))
 		in := expect.Value(input.Open(files.Path()))(t)
 		o := manifest.New(file.Name)
-		opts := patch.Options{FixedLayout: true}.Complete()
-		object, err := in.Source().Relocatable(opts.Names)
+		opts := patch.Options{FixedLayout: true}
+		object, err := in.Source().Relocatable(opts.StubTexts())
 		if err == nil {
 			_, err = manifest.Inspect(o, object, opts)
 		}

@@ -36,6 +36,14 @@ func newBuild(t *testing.T) *build {
 	return newBuildIn(t, t.TempDir())
 }
 
+// parallelBuild is newBuild for a test that runs beside others and takes gcc, and more tools.
+func parallelBuild(t *testing.T, more ...string) *build {
+	t.Helper()
+	t.Parallel()
+	tools.Need(t, append(more, "gcc")...)
+	return newBuild(t)
+}
+
 func newBuildIn(t *testing.T, directory string) *build {
 	t.Helper()
 	expect.OK(t, os.CopyFS(directory, os.DirFS(sources)))
@@ -148,9 +156,7 @@ program: $(OBJECTS)
 // Converted objects go through sdtconvert ld as they are, and the program is the one that a
 // link of unconverted objects makes.
 func TestLink(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	b.write("main.c", program)
 	b.write("linker", "#!/bin/sh\necho \"$@\" >words\nexec ld \"$@\"\n")
 	wrapper := filepath.Join(t.TempDir(), "ld")
@@ -175,9 +181,7 @@ func TestLink(t *testing.T) {
 // A compiler that links sources at once leaves no program with unconverted tracepoints, but for one that it links through the
 // wrapper, or that has none.
 func TestCompileAndLink(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	b.write("plain.c", "int main(void) { return 0; }\n")
 	b.write("one.c", "#include <sdt.h>\nint main(void) { DTRACE_PROBE(app___one); return 0; }\n")
 	wrapper := filepath.Join(t.TempDir(), "ld")
@@ -241,9 +245,7 @@ func TestCompilers(t *testing.T) {
 
 // Assemblers, relocatable links and compilers of D name objects in other ways than gcc -c.
 func TestOtherOutputs(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc", "as", "ld", "ldc2", "nm")
-	b := newBuild(t)
+	b := parallelBuild(t, "as", "ld", "ldc2", "nm")
 	b.must("gcc", "-O2", "-S", "guard.c", "-o", "guard.s")
 	b.must("gcc", "-O2", "-c", "probe.c", "-o", "part.o")
 	b.write("d.d", `extern(C) void __dtrace_probe_app___go(int); extern(C) void fire() { __dtrace_probe_app___go(1); }`)
@@ -294,9 +296,7 @@ func TestObjectsForTheLink(t *testing.T) {
 
 // With -v, each object has a line.
 func TestVerbose(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	b.write("none.c", "int none;\n")
 	for line, want := range map[string]string{
 		"gcc -c guard.c":            "guard.o: .text+",

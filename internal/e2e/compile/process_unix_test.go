@@ -95,9 +95,7 @@ exit 7
 
 // A complete object of a compiler that dies is converted.
 func TestObjectOfDyingCompiler(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	b.write("dies", "#!/bin/sh\ngcc -c probe.c\nkill -TERM $$\n")
 	cmd := exec.Command(converter, "cc", "--", "./dies", "-c", "probe.c", "none.c")
 	cmd.Dir = b.Directory
@@ -107,9 +105,7 @@ func TestObjectOfDyingCompiler(t *testing.T) {
 
 // An object of a moment ago stays as it is if the compiler does not write it.
 func TestObjectsThatAreNotWritten(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	for _, args := range [][]string{
 		{"-c", "-Dprobe=(", "probe.c"}, {"-fsyntax-only", "-c", "probe.c"}, {"-###", "-c", "probe.c"}, {"-c", "probe.c", "none.c", "-o", "probe.o"},
 		{"-c", "none.c", "probe.o", "refused.o"},
@@ -148,9 +144,7 @@ func TestStreams(t *testing.T) {
 
 // A refusal removes the object, and not a symbolic link to it.
 func TestRefusalBehindLink(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc")
-	b := newBuild(t)
+	b := parallelBuild(t)
 	b.write("writes", "#!/bin/sh\ngcc -c $2 -o new.o\ncat new.o >$4\nrm new.o\n")
 	b.must("mkdir", "directory")
 	b.must("ln", "-s", "sub/../real.o", "link.o") // sub is elsewhere
@@ -167,9 +161,7 @@ func TestRefusalBehindLink(t *testing.T) {
 // make deletes an object that it was interrupted with; what stops a make without mercy
 // leaves none that is not converted.
 func TestRefusalLeavesNoObject(t *testing.T) {
-	t.Parallel()
-	tools.Need(t, "gcc", "make")
-	b := newBuild(t)
+	b := parallelBuild(t, "make")
 	b.write("Makefile", "CC = "+converter+" cc -- gcc\nall: probe.o refused.o none.o\n")
 	for range 2 {
 		b.remove("probe.o")

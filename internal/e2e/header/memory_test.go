@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -380,39 +378,9 @@ func (p memoryProbe) command(where string, argument func(i int) string) string {
 	return s.String()
 }
 
-var (
-	siteNote      = regexp.MustCompile(`(?m)Provider: mem\n    Name: p(\d+)\n    Location: (\w+),.*\n    Arguments: ?(.*)$`)
-	memoryOperand = regexp.MustCompile(`^(-?\d+)\((\w+)\)$`)
-)
-
-// commandsOfSites is commands for a machine whose notes gdb does not read: the argument of a register or of a place in
-// memory is written out. What readelf prints of the notes has the addresses.
-func (m *memoryProgram) commandsOfSites(notes string) string {
-	var s strings.Builder
-	for _, note := range siteNote.FindAllStringSubmatch(notes, -1) {
-		number, _ := strconv.Atoi(note[1])
-		operands := strings.Fields(note[3])
-		s.WriteString(m.probes[number].command("*"+note[2], func(i int) string {
-			size, place, _ := strings.Cut(operands[i], "@")
-			memory := memoryOperand.FindStringSubmatch(place)
-			switch {
-			case memory != nil && strings.HasSuffix(size, "4"):
-				return fmt.Sprintf("(*(int *)($%s+%s))", memory[2], memory[1])
-			case memory != nil:
-				return fmt.Sprintf("(*(long *)($%s+%s))", memory[2], memory[1])
-			case place[0] == '-' || place[0] <= '9':
-				return place
-			}
-			return "$" + place
-		}))
-	}
-	return s.String()
-}
-
 // memoryBuild is how a random program is compiled and linked.
 type memoryBuild struct {
 	*testing.T
-	machine   *toolchains.Machine
 	compiler  toolchains.Compiler
 	level     string
 	form      int
@@ -427,7 +395,7 @@ func (b *memoryBuild) String() string {
 	if b.lto != nil {
 		form += " " + b.lto.Linker.Path + " " + b.lto.Flag
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s, C++ %t, %s", b.machine.Name, b.compiler.Name, b.level, b.cxx, form))
+	return strings.TrimSpace(fmt.Sprintf("%s %s, C++ %t, %s", b.compiler.Name, b.level, b.cxx, form))
 }
 
 // compile compiles a source to an object of the same name.
@@ -447,9 +415,9 @@ func (b *memoryBuild) compile(name, source string, command []string, flags ...st
 // compare returns what a tracer reads of the program, and what its twin does.
 func (b *memoryBuild) compare(m *memoryProgram) (got, want []string) {
 	b.Helper()
-	command := b.machine.CC(b.compiler)
+	command := toolchains.AMD64.CC(b.compiler)
 	if b.cxx {
-		command = b.machine.CXX(b.compiler)
+		command = toolchains.AMD64.CXX(b.compiler)
 	}
 	flags := []string{b.level}
 	if b.lto != nil {
@@ -464,31 +432,17 @@ func (b *memoryBuild) compare(m *memoryProgram) (got, want []string) {
 	outside := b.compile("outside", memoryTypes+"int outside(int i) { return i * 7; }\n"+memoryTypesEnd, command, "-O0")
 	exe := b.link("program", flags, program, outside)
 	twinExe := b.link("twin", flags, twin, readers, outside)
-	run := b.machine.Command(twinExe)
-	want = memoryLines(tools.Must(b, run[0], run[1:]...))
-	if b.machine.Native() {
-		return memoryLines(tools.GDB(b, "gdb", exe, m.commands()+"run\n")), want
-	}
-	commands := m.commands()
-	if b.machine == toolchains.RISCV64 {
-		commands = m.commandsOfSites(tools.Output(b, "readelf", "-nW", exe))
-	}
-	return memoryLines(tools.GDB(b, "gdb-multiarch", exe, "target remote "+b.machine.WaitForGDB(b, exe, "")+"\n"+commands+"continue\n")), want
+	want = memoryLines(tools.Must(b, twinExe))
+	return memoryLines(tools.GDB(b, "gdb", exe, m.commands()+"run\n")), want
 }
 
 // link links objects, through sdtconvert.
 func (b *memoryBuild) link(name string, flags []string, objects ...string) string {
 	b.Helper()
 	exe := filepath.Join(b.directory, name)
-	command, linker := []string{b.machine.Tool("gcc"), "-static"}, b.machine.Tool("ld")
-	if b.machine.Native() {
-		command = []string{"gcc"}
-	}
-	if b.machine == toolchains.RISCV64 && b.compiler.Clang {
-		linker = b.machine.Linker("lld").Path // GNU ld 2.40 crashes over the debug information
-	}
+	command, linker := []string{"gcc"}, "ld"
 	if b.lto != nil {
-		command, linker = append(b.machine.CC(b.compiler), flags...), b.lto.Linker.Path
+		command, linker = append(toolchains.AMD64.CC(b.compiler), flags...), b.lto.Linker.Path
 	}
 	words := slices.Concat(command[1:], []string{"-B" + b.wrappers, "-o", exe}, objects)
 	tools.Command{Env: []string{"SDTCONVERT_LD=" + linker}}.Must(b, command[0], words...)
@@ -552,7 +506,7 @@ func TestRandomMemory(t *testing.T) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(44, uint64(i)))
-				b := memoryBuild{T: t, machine: toolchains.AMD64, compiler: compilers[i%len(compilers)], level: levels[i%len(levels)],
+				b := memoryBuild{T: t, compiler: compilers[i%len(compilers)], level: levels[i%len(levels)],
 					form: i % len(memoryForms), cxx: r.IntN(3) == 0, directory: t.TempDir(), wrappers: wrappers}
 				if lto := toolchains.LTOs()[r.IntN(len(toolchains.LTOs()))]; lto.Compiler == b.compiler && b.level != "-O0" {
 					b.lto = &lto
@@ -568,36 +522,4 @@ func TestRandomMemory(t *testing.T) {
 		}
 	})
 	t.Logf("%d random programs, %d hits: %v", n, hits, counts)
-}
-
-// TestRandomMemoryOfMachines is TestRandomMemory for programs that are emulated.
-func TestRandomMemoryOfMachines(t *testing.T) {
-	all := product.New("machine", "compiler", "level", "form")
-	all.Singly = true
-	for _, m := range toolchains.Foreign() {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
-			if m == toolchains.LOONG64 {
-				continue // of which gdb reads no arguments
-			}
-			if m == toolchains.PPC64 && cc.Clang {
-				continue // clang's headers of the C library are not those of ppc64's first ABI
-			}
-			for l, level := range []string{"-O1", "-O2", "-O3", "-Os"} {
-				for form := range memoryForms {
-					if m == toolchains.ARM && (cc.Clang || strings.HasPrefix(memoryForms[form].name, "provider")) {
-						continue // of whose operands gdb does not read those in fp and lr
-					}
-					values := []string{m.Name, cc.Name, level, memoryForms[form].name}
-					all.Add(strings.Join(values, "/"), values, func(t *testing.T) {
-						t.Parallel()
-						m.Need(t)
-						tools.Need(t, "gdb-multiarch", m.CC(cc)[0])
-						b := memoryBuild{T: t, machine: m, compiler: cc, level: level, form: form, directory: t.TempDir(), wrappers: memoryWrappers(t)}
-						b.check(100*form + l)
-					})
-				}
-			}
-		}
-	}
-	all.Run(t)
 }

@@ -1,7 +1,6 @@
 package header
 
 import (
-	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,146 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
-
-// sizes returns those of the arguments of testdata/operands.c's NOPs, negative where they are
-// signed, in their order. Bit-fields of gcc's C have types of their own: what fits
-// into an int becomes one, and others are words. Comparisons are int in C.
-func sizes(m *toolchains.Machine, compiler, language string) []string {
-	fields, comparison := "-4 4 1 -8", "-4"
-	if language == ".c" && !strings.Contains(compiler, "clang") {
-		fields = "-4 -4 1 8"
-	}
-	if language == ".cc" {
-		comparison = "1"
-	}
-	all := []string{
-		"", fields, "-1 1 -2 2 -4 4 -8", "-4 -4 -4 -4 4 -8 8 8", "-4 -4 -4 -4 4 -8 8 8 -4 -4 8 -8",
-		"-8 8 1 -4 " + comparison, "8 8 8 8 8", "-4 -8 8 -2 1 -4",
-	}
-	narrow := strings.NewReplacer()
-	switch m { // where a longer one loses its upper half
-	case toolchains.I386:
-		narrow = strings.NewReplacer("8", "4", "-1", "-4", "-2", "-4", "1", "-4", "2", "-4")
-	case toolchains.ARM:
-		narrow = strings.NewReplacer("8", "4")
-	}
-	for i := range all {
-		all[i] = narrow.Replace(all[i])
-	}
-	return all
-}
-
-// where is how the operands of notes are written for each machine: numbers, registers and, where these are few, variables
-// on the stack, which all tracers read.
-var where = map[string]*regexp.Regexp{
-	"amd64":   regexp.MustCompile(`^(\$-?\d+|%([a-df-qs-z]\w+|e\w+|r[a-ds]\w+|r\d+[dw]?))$`),
-	"arm":     regexp.MustCompile(`^(#-?\d+|r[0-7]|\[(r\d+|sp|fp|ip|lr)(, #-?\d+)?\])$`),
-	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
-	"i386":    regexp.MustCompile(`^(\$-?\d+|%e[a-ds][xpi]|(-?\d+)?\(%e[bs]p\))$`),
-	"loong64": regexp.MustCompile(`^(-?\d+|\$r\d+)$`),
-	"ppc64":   regexp.MustCompile(`^(i-?\d+|\d+)$`),
-	"ppc64le": regexp.MustCompile(`^(i-?\d+|\d+)$`),
-	"riscv64": regexp.MustCompile(`^(-?\d+|[ast]\d+)$`),
-	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
-}
-
-// TestOperands reads what tracepoints say of their arguments.
-func TestOperands(t *testing.T) {
-	program := tools.Root("internal", "e2e", "header", "testdata", "operands.c")
-	text := disk.Read(t, program)
-	cxx := t.TempDir() + "/operands.cc"
-	disk.Write(t, cxx, text)
-	all := product.New("machine", "compiler", "flags", "language")
-	for _, m := range toolchains.Machines {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
-			if m != toolchains.AMD64 && cc == toolchains.OldClang || m == toolchains.PPC64 && cc.Clang {
-				continue // clang's headers of the C library are not those of ppc64's first ABI
-			}
-			for _, flag := range []string{"-O0", "-O2", "-O2 -fPIC", "-Os -fcf-protection=none"} {
-				if m != toolchains.AMD64 && strings.HasPrefix(flag, "-Os") {
-					continue
-				}
-				add := func(compiler []string, source, language string) {
-					add := all.Add
-					if m != toolchains.AMD64 && flag == "-O2" && language == ".c" { // numbers are operands there
-						add = all.Always
-					}
-					add(strings.Join(compiler, " ")+language, []string{m.Name, cc.Name, flag, language}, func(t *testing.T) { checkOperands(t, m, compiler, source, language) })
-				}
-				add(append(m.CC(cc), strings.Fields(flag)...), program, ".c")
-				// C++20, gcc 16's own choice, does not want parameters to be volatile.
-				add(append(m.CXX(cc), strings.Fields(flag+" -std=c++17")...), cxx, ".cc")
-			}
-		}
-	}
-	all.Run(t)
-}
-
-func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, source, language string) {
-	t.Parallel()
-	m.Need(t)
-	tools.Need(t, compiler[0], "readelf")
-	object := output(t, "operands.o", append(slices.Clone(compiler), "-I"+include, "-Wall", "-Werror", "-c", source)...)
-	var found []string
-	var last string
-	for _, operands := range sdtOperands(t, object) {
-		var line []string
-		for _, o := range operand.FindAllString(operands, -1) {
-			size, _, _ := strings.Cut(o, "@")
-			line = append(line, size)
-		}
-		last = operands
-		found = append(found, strings.Join(line, " "))
-	}
-	checkNotes(t, m, object, found)
-	if want := sizes(m, compiler[0], language); !slices.Equal(found, want) {
-		t.Errorf("sizes are %q, not %q", found, want)
-	}
-	if want := constants(m); !slices.Contains(compiler, "-O0") && m != toolchains.I386 && m != toolchains.ARM && last != want {
-		t.Errorf("constants are %q, not %q", last, want)
-	}
-}
-
-// checkNotes compares the notes that a conversion makes with the sizes of the operands of
-// each NOP. Each operand has to be as tracers read them.
-func checkNotes(t *testing.T, m *toolchains.Machine, object string, sizes []string) {
-	converted := output(t, "noted.o", converter, "--stapsdt", object)
-	var found []string
-	for _, match := range noteArguments.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", converted), -1) {
-		var line []string
-		for _, o := range operand.FindAllString(match[1], -1) {
-			size, place, _ := strings.Cut(o, "@")
-			if !where[m.Name].MatchString(place) {
-				t.Errorf("tracers do not read %q of the note with %q", o, match[1])
-			}
-			line = append(line, size)
-		}
-		found = append(found, strings.Join(line, " "))
-	}
-	slices.Sort(found)
-	if want := slices.Sorted(slices.Values(sizes)); !slices.Equal(found, want) {
-		t.Errorf("notes have operands of the sizes %q, tracepoints %q", found, want)
-	}
-}
-
-// operand is an argument: what is in brackets may have a blank.
-var operand = regexp.MustCompile(`-?\d+@(\[[^]]*\]|\S+)`)
-
-// noteArguments is what readelf -n has for each note of a probe.
-var noteArguments = regexp.MustCompile(`(?m)^    Name: \w+\n.*\n    Arguments: *(.*)$`)
-
-// constants returns the operands of the last probe of testdata/operands.c, which are in
-// registers without optimisation. Tracers read the last byte of a number of one byte.
-func constants(m *toolchains.Machine) string {
-	before := map[*toolchains.Machine]string{toolchains.AMD64: "$", toolchains.PPC64: "i", toolchains.PPC64LE: "i"}[m]
-	return strings.ReplaceAll("-4@#5 -8@#-6 8@#7 -2@#-8 1@#-1 -4@#-7", "#", before)
-}
 
 // TestFewRegisters compiles tracepoints where the machine with the fewest registers has
 // none to spare. A compiler that finds too few gives up.
@@ -171,35 +35,6 @@ func TestFewRegisters(t *testing.T) {
 		}
 	}
 	all.Run(t)
-}
-
-// excluded is SHF_EXCLUDE, which package elf does not have.
-const excluded = elf.SectionFlag(0x80000000)
-
-// sdtOperands returns the strings of an object's .sdt_operands, each behind the word of
-// its site.
-func sdtOperands(t *testing.T, path string) []string {
-	t.Helper()
-	f := disk.OpenELF(t, path)
-	section := f.Section(".sdt_operands")
-	if section == nil || section.Flags != excluded {
-		t.Fatalf("%s: .sdt_operands is %+v", path, section)
-	}
-	data := expect.Value(section.Data())(t)
-	word := 8
-	if f.Class == elf.ELFCLASS32 {
-		word = 4
-	}
-	var all []string
-	for len(data) > word {
-		operands, rest, ok := strings.Cut(string(data[word:]), "\x00")
-		if !ok {
-			t.Fatalf("%s: an entry has no end", path)
-		}
-		all = append(all, operands)
-		data = []byte(rest)
-	}
-	return all
 }
 
 // usdtPrints is what testdata/usdt.c prints, which raises first the shared semaphore and then the other.

@@ -1,6 +1,7 @@
 package ld
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -205,4 +206,92 @@ func TestNotesOfOtherInputs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// noteName matches what readelf prints of a note.
+var noteName = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n`)
+
+// Objects that sdtconvert cc converts each by itself do not tell the names of probes with a module or a function. A link gives their
+// notes these names; without one, cc says so and check finds them.
+func TestNamesOfNotes(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		disk.Write(t, "define.c", "#include <sdt.h>\nSDT_PROVIDER_DEFINE(icmp);\nSDT_PROBE_DEFINE1(icmp, , unreach, pkt__receive, \"int\");\n"+
+			"SDT_PROBE_DEFINE1(icmp, kernel, unreach, pkt__send, \"int\");\nint sent(int c) { SDT_PROBE1(icmp, kernel, unreach, pkt__send, c); return c; }\n")
+		disk.Write(t, "use.c", "#include <sdt.h>\nSDT_PROVIDER_DECLARE(icmp);\nSDT_PROBE_DECLARE(icmp, , unreach, pkt__receive);\nSDT_PROBE_DECLARE(icmp, kernel, unreach, pkt__send);\n"+
+			"int sent(int);\nint main(int c, char **v) { SDT_PROBE1(icmp, , unreach, pkt__receive, c); if (SDT_PROBE_ENABLED(icmp, kernel, unreach, pkt__send)) c++;\n"+
+			"SDT_PROBE1(icmp, kernel, unreach, pkt__send, c); DTRACE_PROBE1(shop___placed, int, c); return sent(c) != 1; }\n")
+		said := ""
+		for _, source := range []string{"define.c", "use.c"} {
+			out, err := tools.Try(converter, "cc", "--", "gcc", "-O1", "-I"+tools.Root("include"), "-c", source)
+			expect.OK(t, err, "%s", out)
+			said += out
+		}
+		expect.Contains(t, said, "use.o: another object defines the probe icmp__unreach_pkt__receive, so its notes name it sdt:icmp__unreach_pkt__receive")
+		tools.Must(t, "gcc", "-B"+tools.Driver(t, l.Path), "-o", "late", "define.o", "use.o")
+		out, err := tools.Try(converter, "check", "late")
+		if exitCode(err) != 1 || !strings.Contains(out, "[note-name]") {
+			t.Errorf("%v, %s", err, out)
+		}
+		check := untouched(t, "define.o", "use.o")
+		gcc(t, l, "-o", "program", "define.o", "use.o")
+		check()
+		tools.Must(t, "./program")
+		names := map[string]int{}
+		for _, m := range noteName.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", "program"), -1) {
+			names[m[1]+":"+m[2]]++
+		}
+		expect.Equal(t, map[string]int{"icmp:pkt__receive": 1, "icmp:pkt__send": 2, "shop:placed": 1}, names, "notes")
+		tools.Must(t, converter, "check", "--require-notes", "--require", "icmp:::pkt-send", "program")
+		if symbols := tools.Output(t, "nm", noPlugins, "program"); strings.Contains(symbols, "sdt_icmp__unreach_pkt__receive_semaphore") || !strings.Contains(symbols, "icmp_pkt__send_semaphore") {
+			t.Errorf("semaphores: %s", symbols)
+		}
+	})
+}
+
+// recordSources call probes with arguments that notes leave out, and use one probe in two objects.
+var recordSources = map[string]string{
+	"a.c": "#include <sdt.h>\nint a(int x) { DTRACE_PROBE1(shop___both, int, x); return x; }\nint unused(int x) { DTRACE_PROBE1(shop___unused, int, x); return x; }\n",
+	"b.c": "#include <sdt.h>\nint a(int); int b(int x) { DTRACE_PROBE1(shop___both, int, x); return a(x); }\n",
+	"main.c": "struct large { long words[5]; };\nvoid __dtrace_probe_shop___price(double, int), __dtrace_probe_shop___item(struct large, int);\n" +
+		"int b(int); int main(int c, char **v) { struct large l = {{c}}; __dtrace_probe_shop___price(c * 1.5, c); __dtrace_probe_shop___item(l, c); return b(c) != 1; }\n",
+}
+
+// Flags that move records apart are refused, those that dissolve groups or drop operands are named for what they do, and calls whose
+// notes leave out arguments are no mismatch.
+func TestFlagsForRecords(t *testing.T) {
+	l := linker("bfd")
+	tools.Need(t, "gcc", l.Path)
+	enter(t, l.Path)
+	for name, text := range recordSources {
+		disk.Write(t, name, text)
+	}
+	tools.Must(t, "gcc", "-O1", "-g", "-ffunction-sections", "-I"+tools.Root("include"), "-c", "main.c", "a.c", "b.c")
+	inputs := []string{"-o", "program", "main.o", "a.o", "b.o"}
+	refuse := func(want string, args ...string) {
+		t.Helper()
+		out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.Use()}, args...)...)
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("%q: %v, %s", args, err, out)
+		}
+		disk.Absent(t, "program")
+	}
+	refuse("__start_sdt_instances_set leads to one", append(inputs, "-Wl,--unique")...)
+	refuse("__start_sdt_instances_set leads to one", append(inputs, "-Wl,--unique=sdt_*")...)
+	gcc(t, l, append(inputs, "-Wl,--unique=.text.*")...)
+	tools.Must(t, converter, "check", "--require-notes", "program")
+	expect.OK(t, os.Remove("program"))
+
+	for _, object := range []string{"a", "b"} {
+		gcc(t, l, "-r", "-Wl,--force-group-allocation", "-o", object+".one.o", object+".o")
+	}
+	gcc(t, l, "-o", "program", "main.o", "a.one.o", "b.one.o")
+	out := tools.Must(t, converter, "check", "--require-notes", "program")
+	expect.Lacks(t, out, "duplicate-probe")
+	expect.OK(t, os.Remove("program"))
+
+	tools.Must(t, l.Path, "-r", "--gc-sections", "-e", "a", "-o", "a.gc.o", "a.o")
+	refuse("ld -r --gc-sections does", "-o", "program", "main.o", "a.gc.o", "b.o")
+	gcc(t, l, "-r", "-Wl,--gc-sections", "-Wl,-e,a", "-o", "a.gc.o", "a.o")
+	gcc(t, l, "-o", "program", "main.o", "a.gc.o", "b.o")
+	expect.Lacks(t, tools.Must(t, converter, "list", "--names", "program"), "unused")
 }

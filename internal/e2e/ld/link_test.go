@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -38,30 +37,6 @@ func TestObjects(t *testing.T) {
 		// make takes the rule, and finds everything.
 		os.WriteFile("Makefile", []byte("include program.d\n"), 0o666)
 		expect.Contains(t, tools.Must(t, "make", "program"), "Nothing to be done", "make")
-	})
-}
-
-// A build takes the rule that the linker writes, and finds nothing to do.
-func TestDependenciesOfBuilds(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		tools.Need(t, "make", "ninja")
-		compile(t, "main.c", "sub/second.c", "plain.c")
-		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o sub/second.o -Wl,--dependency-file=program.d`
-		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
-		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
-		for _, builder := range []struct{ name, idle string }{{"make", "up to date"}, {"ninja", "no work to do"}} {
-			os.Remove("program")
-			tools.Must(t, builder.name)
-			checkOutput(t, "program", both)
-			expect.Contains(t, tools.Must(t, builder.name), builder.idle, "%s", builder.name)
-			later := time.Now().Add(time.Minute)
-			os.Chtimes("sub/second.o", later, later)
-			if out := tools.Must(t, builder.name); strings.Contains(out, builder.idle) {
-				t.Errorf("%s does not see that an object has changed: %s", builder.name, out)
-			}
-			now := time.Now().Add(-time.Second) // before the next build, also where clocks are coarse
-			os.Chtimes("sub/second.o", now, now)
-		}
 	})
 }
 
@@ -140,54 +115,6 @@ func TestSameBytes(t *testing.T) {
 				t.Errorf("%v: is not converted: %s", mode, names)
 			}
 		}
-	})
-}
-
-// An archive is converted wherever it is found, and read as it would be.
-func TestArchives(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "main.c", "sub/second.c", "sub/third.c")
-		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o", "sub/third.o")
-		tools.Must(t, "ar", "rcsT", "sub/libthin.a", "sub/second.o", "sub/third.o")
-		os.MkdirAll("root/usr/lib", 0o777)
-		tools.Must(t, "cp", "sub/libsecond.a", "root/usr/lib/libroot.a")
-		check := untouched(t, "main.o", "sub/second.o", "sub/libsecond.a", "sub/libthin.a")
-		all := both + " main:app:third"
-		for _, c := range []struct{ args, want string }{
-			{"main.o sub/libsecond.a", both},
-			{"main.o sub/libthin.a", both},
-			{"main.o -Lsub -lsecond", both},
-			{"main.o -L sub -l:libsecond.a", both},
-			{"main.o -Lsub -lthin", both},
-			{"main.o -Wl,-L,sub -Wl,-l,second", both},
-			{"main.o -Lsub -Wl,--whole-archive -lsecond -Wl,--no-whole-archive", all},
-			{"main.o -Lsub -Wl,--whole-archive,-lthin,--no-whole-archive", all},
-			{"-Lsub -Wl,--start-group -lsecond main.o -Wl,--end-group", ""},
-			{"main.o -Lsub -Wl,-Bstatic,-lsecond,-Bdynamic", both},
-			{"main.o -Lsub -lsecond -lsecond sub/libsecond.a", both},
-			{"main.o -static -Lsub -lsecond", both},
-			{"main.o -Wl,--sysroot=root -Wl,-L=/usr/lib -Wl,-Bstatic,-lroot,-Bdynamic", both},
-			{"main.o -Lsub -lsecond -Wl,-Map=out.map", both},
-			{"main.o -Wl,--start-lib sub/second.o sub/third.o -Wl,--end-lib", both},
-		} {
-			if strings.Contains(c.args, "start-lib") && l.Family == "bfd" {
-				continue // it has not got it
-			}
-			args := append([]string{"-o", "program"}, strings.Fields(c.args)...)
-			gcc(t, l, args...)
-			got := strings.Join(strings.Fields(run(t, "program")), " ")
-			if c.want == "" { // the order is that of the group
-				for _, probe := range strings.Fields(both) {
-					expect.Contains(t, got, probe, "%s: prints", c.args)
-				}
-				continue
-			}
-			expect.Equal(t, c.want, got, "%s: prints", c.args)
-		}
-		text := read(t, "out.map")
-		sayNothing(t, "out.map", text)
-		expect.Contains(t, text, "sub/libsecond.a(second.o)", "out.map does not name the member")
-		check()
 	})
 }
 
@@ -277,23 +204,12 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// The lines of docs/builds.md, for each build system.
-
-// eachFlags runs a test for each linker with the flags that have a compiler find the
-// wrapper.
-func eachFlags(t *testing.T, test func(t *testing.T, flags string)) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) { test(t, "-B"+wrappers+" "+l.Use()) })
-}
-
 // autoconf's scripts compile and link programs before they know anything.
 func TestEnvironment(t *testing.T) {
-	eachFlags(t, func(t *testing.T, flags string) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		disk.Write(t, "conftest.c", "int main(void) { return 0; }\n")
-		args := append(strings.Fields(flags), "-o", "conftest", "conftest.c")
-		expect.Equal(t, "", tools.Must(t, "gcc", args...), "says")
+		expect.Equal(t, "", gcc(t, l, "-o", "conftest", "conftest.c"), "says")
 		run(t, "conftest")
-		if out := tools.Must(t, "gcc", append(strings.Fields(flags), "-Wl,--version")...); !strings.Contains(out, "GNU") {
-			t.Errorf("--version: %s", out)
-		}
+		expect.Contains(t, gcc(t, l, "-Wl,--version"), "GNU", "--version")
 	})
 }

@@ -25,8 +25,8 @@ import (
 const randomLinks = 120
 
 // mayRefuse matches what the wrapper says where it refuses a link that the linker takes: of a file that
-// is linked both as an object and as it is, of what no conversion takes, and of nested thin archives.
-var mayRefuse = regexp.MustCompile(`\(--format=binary\)|refused\.o\)?: .*do not take the stub's address|(bitcode\.o\)?|\.a): .*-fno-lto|libn\.a\(.*: is a member of the archive `)
+// is linked both as an object and as it is, of what no conversion takes, of nested thin archives, and of scripts whose inputs are not known.
+var mayRefuse = regexp.MustCompile(`bitcode of archives would be in the output twice|link with --in-place|name one in full|\(--format=binary\)|refused\.o\)?: .*do not take the stub's address|(bitcode\.o\)?|\.a): .*-fno-lto|libn\.a\(.*: is a member of the archive `)
 
 // A link through the wrapper makes the program that the linker makes, or fails as it
 // does: random lines, each linker called directly and by compilers.

@@ -192,7 +192,7 @@ func (m *lineMaker) newRoot() item {
 func (m *lineMaker) some(n int) []item {
 	var all []item
 	for range n {
-		switch m.IntN(17) {
+		switch m.IntN(18) {
 		case 0:
 			if m.one(2) {
 				all = m.grouped(all, "-(", "-)")
@@ -216,6 +216,8 @@ func (m *lineMaker) some(n int) []item {
 			all = append(all, m.library())
 		case 12:
 			all = append(all, m.binary())
+		case 14:
+			all = append(all, m.script())
 		case 13:
 			if len(all) > 0 { // the same once more
 				all = append(all, pick(m, all))
@@ -225,6 +227,55 @@ func (m *lineMaker) some(n int) []item {
 		}
 	}
 	return all
+}
+
+// script returns a linker script in a random directory that names inputs.
+func (m *lineMaker) script() item {
+	var words []string
+	for range 1 + m.IntN(3) {
+		words = append(words, m.scriptWord())
+	}
+	text := pick(m, []string{"INPUT", "GROUP"}) + "(" + strings.Join(words, pick(m, []string{" ", " , ", " /* , */ "})) + ")\n"
+	if (m.family == "bfd" || m.family == "lld") && m.one(4) {
+		m.responses["inc.ld"] = "INPUT(" + m.scriptWord() + ")\n"
+		text += "INCLUDE " + pick(m, []string{"inc.ld\n", "\"inc.ld\"\n"})
+	}
+	if m.family != "mold" && m.one(3) {
+		text = "SEARCH_DIR(" + pick(m, []string{"x/sub", "link", `"x"`, "=/own", "sys/own", m.root + "/other"}) + ")\n" + text
+	}
+	real := pick(m, directories)
+	m.responses[real+"/random.ld"] = text
+	name := m.directory(real) + "random.ld"
+	if m.family == "lld" && m.one(5) { // others take it for the whole layout
+		return item{"-T", name}
+	}
+	return item{name}
+}
+
+// scriptWord returns what a script names. gold looks for a name with a slash next to the script only, and mold 1.10 finds files there
+// only if it is a later script.
+func (m *lineMaker) scriptWord() string {
+	var plain []spelled
+	for _, f := range m.files() {
+		if base, ext, _ := strings.Cut(f.name, "."); (ext == "o" || ext == "a") && strings.Trim(base, "abcdefghijklmnopqrstuvwxyz") == "" {
+			plain = append(plain, f)
+		}
+	}
+	if plain == nil || m.one(4) {
+		return pick(m, []string{"-lm", "-la", "-l:b.o", "-l:libm.a", "b.o"})
+	}
+	f := pick(m, plain)
+	name := m.directory(f.directory) + f.name
+	if m.family == "gold" || m.family == "mold" {
+		name = m.root + "/" + f.directory + "/" + f.name
+	}
+	if strings.Contains(name, " ") || m.one(3) {
+		name = `"` + name + `"`
+	}
+	if m.one(5) {
+		name = "AS_NEEDED(" + name + ")"
+	}
+	return name
 }
 
 // binary returns a file that is linked as it is, which may be an object. What is behind

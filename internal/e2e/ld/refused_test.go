@@ -54,25 +54,6 @@ func TestVerboseLink(t *testing.T) {
 	})
 }
 
-// The only probes of a link may be in members of a thin archive.
-func TestThinArchiveAlone(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		disk.Write(t, "marked.c", []byte("#include <sdt.h>\nvoid second(int n) { DTRACE_PROBE1(app___second, int, n); }\n"))
-		tools.Must(t, "gcc", "-O2", "-c", "-I"+tools.Root("include"), "-o", "marked.o", "marked.c")
-		compile(t, "plain.c", "sub/second.c")
-		for _, member := range []string{"marked.o", "sub/second.o"} {
-			os.Remove("libthin.a")
-			tools.Must(t, "ar", "rcsT", "libthin.a", member)
-			for _, mode := range []string{"-shared", "-r"} {
-				out, err := wrapped(l, "--", mode, "-o", "out", "--whole-archive", "plain.o", "libthin.a")
-				expect.OK(t, err, "%s", out)
-				listing := tools.Must(t, converter, "list", "out")
-				expect.Contains(t, listing, "second", "%s of %s lists %s", mode, member, listing)
-			}
-		}
-	})
-}
-
 // A link below a /proc of another PID namespace says so, and what to do.
 func TestOtherProc(t *testing.T) {
 	l := linker("bfd")
@@ -175,5 +156,173 @@ func TestLinkersOfClang(t *testing.T) {
 	for _, use := range []string{"-fuse-ld=lld", "-fuse-ld=" + strings.TrimPrefix(versioned, "ld.")} {
 		tools.Must(t, clang, "-O2", "-B"+directory, use, "-shared", "-o", "out.so", "sub/second.c")
 		expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "%s: not converted", use)
+	}
+}
+
+// Inputs that only the linker finds, where no file of the line has a probe.
+
+// markedSource has a tracepoint, and plainMain calls it.
+const (
+	markedSource = "#include <sdt.h>\nint marked(int n) { DTRACE_PROBE1(app___marked, int, n); return 0; }\n"
+	plainMain    = "int marked(int);\nint main(int c, char **v) { (void)v; return marked(c - 1); }\n"
+)
+
+// unseenBuild makes marked.o, libmarked.a and main.o in the test's directory, and returns how a compiler links with
+// a linker through the wrapper.
+func unseenBuild(t *testing.T, l toolchains.Linker) (link string) {
+	t.Helper()
+	disk.Write(t, "marked.c", []byte(markedSource))
+	disk.Write(t, "main.c", []byte(plainMain))
+	tools.Must(t, "gcc", "-O2", "-I"+tools.Root("include"), "-c", "marked.c", "main.c")
+	tools.Must(t, "ar", "rcs", "libmarked.a", "marked.o")
+	directory := t.TempDir()
+	tools.Must(t, "ln", "-s", converter, directory+"/ld")
+	t.Setenv("SDTCONVERT_LD", l.Path)
+	return "-B" + directory
+}
+
+// listsMarked checks that a program has its probe.
+func listsMarked(t *testing.T, program string) {
+	t.Helper()
+	tools.Must(t, "./"+program)
+	expect.Contains(t, tools.Must(t, converter, "list", program), "marked")
+}
+
+// A source may name libraries, and lld links them.
+func TestLibrariesOfSources(t *testing.T) {
+	l := linker("lld")
+	clang := toolchains.Clang.Name
+	tools.Need(t, "gcc", "ar", clang, l.Path)
+	enter(t, l.Path)
+	link := unseenBuild(t, l)
+	disk.Write(t, "names.c", []byte("#pragma comment(lib, \"marked\")\n"+plainMain))
+	for _, flags := range []string{"", "-flto", "-flto=thin", "-flto -ffat-lto-objects"} {
+		tools.Must(t, clang, append(strings.Fields(flags), "-c", "names.c")...)
+		tools.Must(t, clang, append(strings.Fields(flags), link, "-L.", "-o", "program", "names.o")...)
+		listsMarked(t, "program")
+	}
+}
+
+// A plugin of the linker may add libraries.
+func TestLibrariesOfPlugins(t *testing.T) {
+	for _, family := range []string{"bfd", "gold"} {
+		l := linker(family)
+		tools.Need(t, "gcc", "ar", l.Path)
+		t.Run(family, func(t *testing.T) {
+			enter(t, l.Path)
+			link := unseenBuild(t, l)
+			plugin := strings.TrimSpace(tools.Must(t, "sh", "-c", "find /usr/lib -name libdep.so | head -n 1"))
+			disk.Write(t, "between.c", []byte("int marked(int);\nint between(int n) { return marked(n); }\n"))
+			disk.Write(t, "uses.c", []byte("int between(int);\nint main(int c, char **v) { (void)v; return between(c - 1); }\n"))
+			tools.Must(t, "gcc", "-c", "between.c", "uses.c")
+			tools.Must(t, "ar", "rcl", "-L. -lmarked", "libbetween.a", "between.o")
+			tools.Must(t, "gcc", link, "-fno-lto", "-Wl,-plugin,"+plugin, "-o", "program", "uses.o", "-L.", "-lbetween")
+			listsMarked(t, "program")
+		})
+	}
+}
+
+// What comes through a pipe is not converted, so the output is removed, or with -s the link is refused. A script or a
+// response file may come through one.
+func TestPipesWithoutOtherProbes(t *testing.T) {
+	l := linker("lld")
+	tools.Need(t, "gcc", "ar", "bash", l.Path)
+	enter(t, l.Path)
+	unseenBuild(t, l)
+	disk.Write(t, "discard.ld", "SECTIONS { /DISCARD/ : { *(.sdt_unconverted) } } INSERT AFTER .data;\n")
+	wrapper := "'" + converter + "' ld --linker " + l.Path + " -- -m elf_x86_64 -e main "
+	for _, c := range []struct{ words, message string }{
+		{"main.o <(cat marked.o)", "The output is removed"},
+		{"main.o <(cat libmarked.a)", "The output is removed"},
+		{"-r main.o <(cat marked.o)", "The output is removed"},
+		{"-s main.o <(cat marked.o)", "is a pipe, and with -s"},
+		{"--oformat=binary main.o <(cat marked.o)", "is a pipe, and with --oformat=binary"},
+		{"-T discard.ld main.o <(cat marked.o)", "is a pipe, and with --script"},
+	} {
+		out, err := tools.Try("bash", "-c", wrapper+"-o out "+c.words)
+		if exitCode(err) != 1 || !strings.Contains(out, c.message) {
+			t.Errorf("%s: %v, %s", c.words, err, out)
+		}
+		disk.Absent(t, "out")
+	}
+	for _, words := range []string{"main.o <(echo 'INPUT(marked.o)')", "main.o @<(echo marked.o)", "@<(echo main.o --whole-archive libmarked.a)"} {
+		tools.Must(t, "bash", "-c", wrapper+"-o out "+words)
+		expect.Contains(t, tools.Must(t, converter, "list", "out"), "marked", "%s", words)
+	}
+}
+
+// A program stays one if an object looks like a kernel's: its probes have notes.
+func TestProgramWithKernelSections(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		tools.Need(t, "readelf")
+		link := unseenBuild(t, l)
+		disk.Write(t, "main.c", []byte(plainMain+"__attribute__((section(\".modinfo\"), used)) static char info[] = \"license=none\";\n"))
+		tools.Must(t, "gcc", "-O2", "-pg", "-mfentry", "-mrecord-mcount", "-fno-pie", "-I"+tools.Root("include"), "-c", "main.c", "marked.c")
+		for _, mode := range []string{"-no-pie", "-static", "-shared -fno-pie"} {
+			if _, err := tools.Try("gcc", append(strings.Fields(mode), "-pg", link, "-o", "program", "main.o", "marked.o")...); err != nil {
+				continue // code that is not for a library
+			}
+			expect.Contains(t, tools.Output(t, "readelf", "-n", "program"), "Name: marked", "%s", mode)
+		}
+	})
+}
+
+// lld generates no code of what its cache has.
+func TestCacheOfThinCode(t *testing.T) {
+	l := linker("lld")
+	clang := toolchains.Clang.Name
+	tools.Need(t, "gcc", "ar", clang, l.Path)
+	enter(t, l.Path)
+	link := unseenBuild(t, l)
+	tools.Must(t, clang, "-flto=thin", "-O2", "-DSDT_CALLS", "-I"+tools.Root("include"), "-c", "marked.c", "main.c")
+	for range 2 {
+		tools.Must(t, clang, "-flto=thin", link, "-Wl,--thinlto-cache-dir=cache", "-o", "program", "main.o", "marked.o")
+		listsMarked(t, "program")
+	}
+}
+
+// A linker may be a script that adds inputs.
+func TestLinkerThatAddsInputs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		link := unseenBuild(t, l)
+		script := t.TempDir() + "/ld"
+		disk.Write(t, script, []byte("#!/bin/sh\nexec "+l.Path+" \"$@\" -L. -lmarked\n"))
+		tools.Must(t, "chmod", "+x", script)
+		t.Setenv("SDTCONVERT_LD", script)
+		tools.Must(t, "gcc", link, "-fno-lto", "-o", "program", "main.o")
+		listsMarked(t, "program")
+	})
+}
+
+// An object whose stubs have lost their names is refused, by a link and by itself.
+func TestRenamedStubs(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		unseenBuild(t, l)
+		tools.Must(t, "objcopy", "--prefix-symbols=pre_", "marked.o", "prefixed.o")
+		tools.Must(t, "objcopy", "--redefine-sym=__dtrace_probe_app___marked=other", "marked.o", "renamed.o")
+		tools.Must(t, "ar", "rcs", "librenamed.a", "renamed.o")
+		const message = "its symbols were renamed; convert the object before objcopy renames them"
+		for _, input := range []string{"prefixed.o", "renamed.o", "librenamed.a"} {
+			out, err := wrapped(l, "--", "-shared", "-o", "out", "main.o", "--whole-archive", input)
+			if exitCode(err) != 1 || !strings.Contains(out, message) {
+				t.Errorf("%s: %v, %s", input, err, out)
+			}
+			disk.Absent(t, "out")
+			if out, err := combined(converter, input); exitCode(err) != 1 || !strings.Contains(out, message) {
+				t.Errorf("%s alone: %v, %s", input, err, out)
+			}
+		}
+	})
+}
+
+// gold leaves room behind records in an incremental link.
+func TestIncrementalLink(t *testing.T) {
+	l := linker("gold")
+	tools.Need(t, "gcc", "ar", l.Path)
+	enter(t, l.Path)
+	unseenBuild(t, l)
+	out, err := wrapped(l, "--", "--incremental-full", "-o", "out", "-e", "main", "main.o", "marked.o")
+	if exitCode(err) != 1 || !strings.Contains(out, "link what has probes without it") {
+		t.Errorf("%v, %s", err, out)
 	}
 }

@@ -3,7 +3,6 @@ package links
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"regexp"
 	"slices"
@@ -196,53 +195,6 @@ func (s site) key(m *machine) string {
 	return s.String()
 }
 
-// checkCode compares the code at each record with what sites become.
-func checkCode(t *testing.T, m *machine, im *image, sites []site) {
-	t.Helper()
-	for _, s := range sites {
-		code := im.bytes(t, s.addr, 8)
-		to, ok := helperOf(m, s, code)
-		if m.Machine == toolchains.ARM && s.kind == "isenabled" {
-			to, ok = armHelper(t, im, s, code)
-		}
-		if ok {
-			code = im.bytes(t, to, 8)
-		}
-		if !disabled(m.Name, s.kind, code) {
-			t.Errorf("%s: %s: code is % x", im.path, s, code)
-		}
-	}
-}
-
-// helperOf returns where an is-enabled site calls or jumps to, if it does.
-func helperOf(m *machine, s site, code []byte) (to uint64, ok bool) {
-	if s.kind != "isenabled" {
-		return 0, false
-	}
-	le, be := binary.LittleEndian, binary.BigEndian
-	switch {
-	case m.x86() && (code[0] == 0xe8 || code[0] == 0xe9): // call, jmp
-		return m.address(s.addr + 5 + uint64(int32(le.Uint32(code[1:])))), true
-	case m.x86() && (code[0] == 0x67 && code[1] == 0xe8 || code[0] == 0x0f && code[1]&0xf0 == 0x80): // addr32 call, jcc
-		return m.address(s.addr + 6 + uint64(int32(le.Uint32(code[2:])))), true
-	case m.Machine == toolchains.ARM64 && code[3]&0x7c == 0x14: // b, bl
-		return s.addr + uint64(int64(int32(le.Uint32(code)<<6))>>4), true
-	case m.Machine == toolchains.LOONG64 && code[3]&0xf8 == 0x50: // b, bl
-		return s.addr + uint64(int64(int32(le.Uint32(code)<<22)>>6|int32(le.Uint32(code)>>10&0xffff)))*4, true
-	case m.Machine == toolchains.LOONG64 && code[3]&0xfe == 0x1e: // pcaddu18i and jirl
-		return s.addr + uint64(int64(int32(le.Uint32(code)<<7)>>12))<<18 + uint64(int64(int32(le.Uint32(code[4:])<<6)>>16))*4, true
-	case m.Machine == toolchains.PPC64 && code[0]&0xfc == 0x48: // b, bl
-		return s.addr + uint64(int64(int32(be.Uint32(code)<<6))>>6&^3), true
-	case m.Machine == toolchains.PPC64LE && code[3]&0xfc == 0x48:
-		return s.addr + uint64(int64(int32(le.Uint32(code)<<6))>>6&^3), true
-	case m.Machine == toolchains.RISCV64 && code[0]&0x7f == 0x17 && code[4]&0x7f == 0x67: // auipc and jalr
-		return s.addr + uint64(int64(int32(le.Uint32(code)&0xfffff000))) + uint64(int64(int32(le.Uint32(code[4:]))>>20)), true
-	case m.Machine == toolchains.S390X && code[0] == 0xc0 && code[1]&0xf == 4: // brcl
-		return s.addr + uint64(int64(int32(be.Uint32(code[2:])))*2), true
-	}
-	return 0, false
-}
-
 // checkNames looks for names of stubs in the string tables, in which no one may be left.
 func checkNames(t *testing.T, im *image) {
 	t.Helper()
@@ -303,7 +255,6 @@ func checkImage(t *testing.T, m *machine, l layout, path string, want []site) []
 	im := openImage(t, path)
 	got := im.records(t, l)
 	compareSites(t, m, got, want)
-	checkCode(t, m, im, got)
 	checkNames(t, im)
 	checkResolvers(t, m, im, got)
 	checkListing(t, im, got)

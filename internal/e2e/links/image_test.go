@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
-	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -339,58 +337,3 @@ func providerAndName(id string) string {
 	}
 	return "sdt " + id
 }
-
-// The names of C++ and the chains of inlined functions are addr2line's.
-func TestInlinesAreThoseOfAddr2line(t *testing.T) {
-	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}
-	c.need(t)
-	tools.Need(t, "addr2line")
-	p := compileProgram(t, c, pairs, false)
-	image := expect.Value(modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t)))(t)
-	chains := 0
-	for _, site := range openImage(t, image.image).records(t, pairs) {
-		address := fmt.Sprintf("%#x", site.addr)
-		want := tools.Lines(t, "addr2line", "-i", "-f", "-C", "-e", image.image, address)
-		got := tools.Lines(t, converter, "resolve", "--inlines", "--demangle", image.image, address)
-		if len(want) > 2 {
-			chains++
-		}
-		checkFrames(t, address, got, want)
-	}
-	if chains < 3 {
-		t.Errorf("only %d sites are in inlined functions", chains)
-	}
-}
-
-// checkFrames compares the lines of resolve with the pairs of lines, function and
-// place, of addr2line.
-func checkFrames(t *testing.T, address string, got, want []string) {
-	t.Helper()
-	frames := got[1:]
-	if len(frames) == 0 { // nothing is inlined
-		columns := strings.Split(got[0], "\t")
-		function, _, _ := strings.Cut(columns[4], "+0x")
-		frames = []string{"\tinline\t" + function + "\t" + columns[5]}
-	}
-	var pairs []string
-	for i := 0; i+1 < len(want); i += 2 {
-		place, _, _ := strings.Cut(want[i+1], " (discriminator")
-		pairs = append(pairs, want[i]+"\t"+place)
-	}
-	for i := range frames {
-		frames[i] = strings.TrimPrefix(frames[i], "\tinline\t")
-		// Of a clone, addr2line says that it is one, or only its function.
-		frames[i] = clone.ReplaceAllString(frames[i], "")
-	}
-	for i := range pairs {
-		pairs[i] = clone.ReplaceAllString(pairs[i], "")
-		// What a lambda is called, each tool has an idea of its own.
-		if i < len(frames) && strings.Contains(pairs[i], "lambda") {
-			_, pairs[i], _ = strings.Cut(pairs[i], "\t")
-			_, frames[i], _ = strings.Cut(frames[i], "\t")
-		}
-	}
-	expect.Equal(t, pairs, frames, "%s", address)
-}
-
-var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part\.\d+|\.isra\.\d+)+`)

@@ -2,7 +2,6 @@ package links
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -77,64 +76,6 @@ func TestArm(t *testing.T) {
 		crossCompiler(arm, toolchains.GCC, "-O2", "-marm"),
 		crossCompiler(arm, toolchains.Clang, "-O2", "-mthumb"),
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
-}
-
-// armHelper returns where a branch of Arm goes, through what linkers put between Thumb and
-// A32. Which of the two a site is in its function tells.
-func armHelper(t *testing.T, im *image, s site, code []byte) (to uint64, ok bool) {
-	t.Helper()
-	word := binary.LittleEndian.Uint32
-	if !im.inThumb(s.addr) {
-		insn := word(code)
-		return uint64(uint32(s.addr) + 8 + uint32(int32(insn<<8)>>6)), insn>>25&7 == 5 && insn>>28 != 0xf
-	}
-	first, second := uint32(binary.LittleEndian.Uint16(code)), uint32(binary.LittleEndian.Uint16(code[2:]))
-	if first>>11 != 0x1e || second>>14 < 2 || second>>14 == 2 && second>>12&1 == 0 {
-		return 0, false
-	}
-	sign := first >> 10 & 1
-	distance := second&0x7ff<<1 | first&0x3ff<<12 | (^(second>>11 ^ sign))&1<<22 | (^(second>>13 ^ sign))&1<<23
-	distance |= -sign << 24
-	if second>>14 == 3 && second>>12&1 == 0 { // blx
-		return uint64(uint32(s.addr)&^3 + 4 + distance), true
-	}
-	return im.behindVeneer(t, uint64(uint32(s.addr)+4+distance)), true
-}
-
-// behindVeneer returns where code that changes the instruction set goes, or an address
-// itself.
-func (im *image) behindVeneer(t *testing.T, at uint64) uint64 {
-	t.Helper()
-	half := func(off uint64) uint32 { return uint32(binary.LittleEndian.Uint16(im.bytes(t, at+off, 2))) }
-	word := func(off uint64) uint32 { return binary.LittleEndian.Uint32(im.bytes(t, at+off, 4)) }
-	immediate := func(off uint64) uint32 { // of movw and movt
-		a, b := half(off), half(off+2)
-		return a&0xf<<12 | a>>10&1<<11 | b>>12&7<<8 | b&0xff
-	}
-	switch {
-	case half(0) == 0x4778 && word(4)>>24 == 0xea: // bx pc; b
-		return uint64(uint32(at) + 12 + uint32(int32(word(4)<<8)>>6))
-	case half(0) == 0x4778: // bx pc; ldr ip, [pc]; add pc, ip, pc
-		return uint64(uint32(at) + 16 + word(12))
-	case half(0) == 0x46fc: // mov ip, pc; bx ip; ldr ip, [pc, #4]; add ip, ip, pc; bx ip
-		return uint64(uint32(at) + 16 + word(16))
-	case half(0)&0xfbf0 == 0xf240 && half(8) == 0x4760: // movw ip; movt ip; bx ip
-		return uint64(immediate(4)<<16 | immediate(0))
-	case half(0)&0xfbf0 == 0xf240 && half(8) == 0x44fc: // movw ip; movt ip; add ip, pc; bx ip
-		return uint64(uint32(at) + 12 + (immediate(4)<<16 | immediate(0)))
-	}
-	return at
-}
-
-// inThumb reports whether the function before an address is of Thumb.
-func (im *image) inThumb(addr uint64) bool {
-	thumb := false
-	for _, f := range im.funcs {
-		if f.Value <= addr {
-			thumb = im.thumb[f.Value]
-		}
-	}
-	return thumb
 }
 
 // evenFunction takes the bit for Thumb off a function's symbol, and notes it.
@@ -319,73 +260,4 @@ func TestPower10(t *testing.T) {
 		crossCompiler(power10, toolchains.Clang, "-Os", "-mcpu=pwr10"),
 		{machine: power10, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}, calls: []string{"-mcpu=power10"}},
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
-}
-
-// relaxed has clang 19 write relocations by which linkers delete code, as gcc 14 does.
-var relaxed = []string{"-Xclang", "-target-feature", "-Xclang", "+relax"}
-
-// Images that need no C library, which Debian 12 has none of for loong64.
-var freestanding = []mode{
-	{name: "static", flags: []string{"-static"}},
-	{name: "static-pie", flags: []string{"-static-pie"}},
-	{name: "gc", flags: []string{"-static", "-Wl,--gc-sections"}},
-	{name: "-r", flags: []string{"-static-pie"}},
-}
-
-// TestFreestanding links programs by clang and lld alone, and compares each with its twin:
-// what is printed, and the calls that LLVM's objdump finds.
-func TestFreestanding(t *testing.T) {
-	lld := loong64.Linker("lld")
-	for i, c := range []compiler{
-		crossCompiler(loong64, toolchains.Clang, "-O0"),
-		crossCompiler(loong64, toolchains.Clang, "-Os", "-ffunction-sections"),
-		crossCompiler(loong64, toolchains.Clang, "-O2", "-mcmodel=medium"),
-		crossCompiler(loong64, toolchains.Clang, append([]string{"-O2", "-ffunction-sections"}, relaxed...)...),
-	} {
-		for j, l := range layouts {
-			for k, md := range freestanding {
-				if (i+j+k)%len(layouts) != 0 {
-					continue // each compiler in each mode, and in each layout
-				}
-				way := combination{c, l, lld, md}
-				t.Run(way.String(), func(t *testing.T) {
-					c.parallel(t, lld.Path)
-					checkFreestanding(t, way)
-				})
-			}
-		}
-	}
-}
-
-func checkFreestanding(t *testing.T, c combination) {
-	m := c.compiler.machine
-	headers := []string{"-isystem", filepath.Join("testdata", "freestanding"), "-fno-stack-protector"}
-	compile, base := c.compiler.with(headers...), crossCompiler(m, toolchains.Clang, append([]string{"-O2"}, headers...)...)
-	probed := []string{compile.object(t, "program.c"), compile.object(t, "calls.c")}
-	beside := []string{base.object(t, "freestanding.c", "-ffreestanding"), base.object(t, "probes.c")}
-	show := func(l layout) string { return base.object(t, "show.c", "-DLAYOUT="+l.show) }
-
-	twin := linkFreestanding(t, c, slices.Concat(probed, beside, []string{show(pairs), base.object(t, "stubs.c", "-fvisibility=hidden")}))
-	want, err := run(m, twin)
-	if err != nil || !strings.Contains(want.stdout, "total: ") {
-		t.Fatalf("unconverted: %v, %q", err, want.stdout)
-	}
-	converted := convertAll(t, probed, c.layout.flags()...)
-	exe := linkFreestanding(t, c, slices.Concat(converted, beside, []string{show(c.layout)}))
-	sites := checkImage(t, m, c.layout, exe, twinSites(t, m, openImage(t, twin)))
-	checkRun(t, m, exe, want.stdout, openImage(t, exe), sites)
-}
-
-// linkFreestanding links objects, of which the first two are one where -r makes them so.
-func linkFreestanding(t *testing.T, c combination, objects []string) string {
-	t.Helper()
-	m := c.compiler.machine
-	if c.mode.name == "-r" {
-		merged := expect.Value(merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...))(t)
-		objects = append([]string{merged}, objects[2:]...)
-	}
-	clang := m.CC(toolchains.Clang)
-	driver := expect.Value(files.Driver(c.linker.Path))(t)
-	args := slices.Concat(clang[1:], []string{"-nostdlib", "-B" + driver}, c.mode.flags, m.LinkFlags, objects)
-	return expect.Value(files.Run("program", clang[0], args...))(t)
 }

@@ -24,7 +24,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestRegisters`, &converter, func(directory string) error {
+	tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestRandomRegisters`, &converter, func(directory string) error {
 		files.Directory = directory
 		return nil
 	})
@@ -61,14 +61,6 @@ var (
 
 // x86 reports whether instructions are those of x86, of either class.
 func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine == toolchains.I386 }
-
-// address is one with as many bits as the machine has.
-func (m *machine) address(a uint64) uint64 {
-	if m.Machine == toolchains.I386 || m.Machine == toolchains.ARM {
-		return uint64(uint32(a))
-	}
-	return a
-}
 
 // objdump returns that of binutils, or LLVM's where there are no binutils.
 func (m *machine) objdump() string {

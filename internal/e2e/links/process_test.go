@@ -4,7 +4,6 @@ package links
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -24,80 +23,26 @@ import (
 
 // server is a running program with threads in a library that has probes.
 type server struct {
-	pid     string
-	sites   []uint64 // by its own records
-	library string
+	pid   string
+	sites []uint64 // by its own records
 }
 
-func startServer(t *testing.T, flags ...string) server {
+func startServer(t *testing.T) server {
 	t.Helper()
 	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g", "-fPIC"}}
 	c.need(t)
 	directory := t.TempDir()
 	library, program := filepath.Join(directory, "libserved.so"), filepath.Join(directory, "server")
 	tools.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
-	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+directory, "-o", program, convert(t, c.object(t, "server.c")), library)
-	tools.Must(t, "gcc", args...)
+	tools.Must(t, "gcc", "-pthread", "-rdynamic", "-Wl,-rpath,"+directory, "-o", program, convert(t, c.object(t, "server.c")), library)
 	p := tools.Start(t, program)
-	s := server{pid: strconv.Itoa(p.Process.Pid), library: library}
+	s := server{pid: strconv.Itoa(p.Process.Pid)}
 	for _, line := range p.Until(t, "ready") {
 		_, at, _ := strings.Cut(line, " ")
 		s.sites = append(s.sites, expect.Value(strconv.ParseUint(at, 0, 64))(t))
 	}
 	slices.Sort(s.sites)
 	return s
-}
-
-// check compares a listing of the process with its own records.
-func (s server) check(t *testing.T, all []listed) {
-	t.Helper()
-	var got []uint64
-	names := map[string]string{}
-	for _, l := range all {
-		got = append(got, expect.Value(strconv.ParseUint(l.Address, 0, 64))(t))
-		names[l.Name] = l.Provider + ":" + l.Module + ":" + l.Function + " " + l.State
-	}
-	slices.Sort(got)
-	expect.Equal(t, s.sites, got, "sites")
-	want := map[string]string{
-		"start":   "server:server:main disabled",
-		"request": "served:libserved.so:serve disabled",
-		"idle":    "served:libserved.so:served_idle disabled",
-	}
-	names["request"] = strings.Replace(names["request"], "served_loop", "serve", 1) // where it was inlined
-	expect.Equal(t, want, names)
-}
-
-func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
-	s := startServer(t)
-	expect.OK(t, os.Remove(s.library))
-	out, err := exec.Command(converter, "list", "--pid", s.pid).Output()
-	if err != nil && os.Geteuid() == 0 {
-		t.Fatal(err) // root may read what is mapped
-	}
-	expect.Contains(t, string(out), " start\n")
-	if os.Geteuid() == 0 && !strings.Contains(string(out), " idle\n") {
-		t.Errorf("got\n%s", out)
-	}
-}
-
-// Code that was armed, by a breakpoint or by a call as Linux makes of one, is listed so.
-func TestListOfArmedSites(t *testing.T) {
-	for _, flag := range []string{"-pie", "-no-pie"} {
-		t.Run(flag, func(t *testing.T) {
-			s := startServer(t, flag)
-			want := list(t, "--pid", s.pid)
-			s.check(t, want)
-			at := expect.Value(strconv.ParseInt(want[0].Address, 0, 64))(t)
-			memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
-			defer memory.Close()
-			want[0].State = "armed"
-			for _, code := range []string{"\xe8\x01\x02\x03\x04", "\xcc"} {
-				expect.Value(memory.WriteAt([]byte(code), at))(t)
-				expect.Equal(t, want, list(t, "--pid", s.pid), "% x", code)
-			}
-		})
-	}
 }
 
 // lineOf matches a file and a line; a column and the function that it is inlined into may follow.
@@ -125,44 +70,8 @@ func TestResolveInProcess(t *testing.T) {
 		}
 		function, _, _ := strings.Cut(columns[4], "+")
 		got = append(got, function+" "+columns[5])
-		checkPlace(t, columns)
 	}
 	expect.Equal(t, want, got)
-}
-
-// checkPlace sees to it that the file holds a disabled site at the offset that
-// resolve has found, and that the load base is that of a page.
-func checkPlace(t *testing.T, columns []string) {
-	t.Helper()
-	data := disk.Read(t, columns[1])
-	off, err := strconv.ParseInt(columns[2], 0, 64)
-	base, err2 := strconv.ParseUint(columns[3], 0, 64)
-	if err != nil || err2 != nil || base%4096 != 0 {
-		t.Fatalf("%q: %v, %v", columns, err, err2)
-	}
-	if !disabled("amd64", "probe", data[off:off+8]) {
-		t.Errorf("%q: % x is not a site", columns, data[off:off+8])
-	}
-}
-
-func TestProcessesThatCannotBeListed(t *testing.T) {
-	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
-		t.Skip(err)
-	}
-	pid := strconv.Itoa(dead.Process.Pid)
-	for _, command := range []string{"list", "resolve"} {
-		cmd := exec.Command(converter, command, "--pid", pid)
-		out, err := cmd.CombinedOutput()
-		if want := "sdtconvert: process " + pid + ": no such process\n"; err == nil || string(out) != want {
-			t.Errorf("got %q, want %q", out, want)
-		}
-	}
-	self := strconv.Itoa(os.Getpid())
-	out, err := exec.Command(converter, "list", "--pid", self).CombinedOutput()
-	if want := "sdtconvert: process " + self + ": holds no records of probes\n"; err == nil || string(out) != want {
-		t.Errorf("got %q, want %q", out, want)
-	}
 }
 
 // A process whose loader has not run yet holds records that are not relocated.

@@ -282,8 +282,8 @@ func compareAssembly(t *testing.T, harness string, twins, converted []string) {
 	t.Helper()
 	plain := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fno-pic"}}
 	twin, got := harness+".twin", harness+".got"
-	tools.Must(t, "g++", slices.Concat([]string{"-no-pie", "-o", twin, harness, plain.object(t, "registersmain.c", "-DSTUBS", "-DRANDOM")}, twins)...)
-	tools.Must(t, "g++", slices.Concat([]string{"-no-pie", "-o", got, harness, plain.object(t, "registersmain.c", "-DRANDOM")}, converted)...)
+	tools.Must(t, "g++", slices.Concat([]string{"-no-pie", "-o", twin, harness, plain.object(t, "registersmain.c", "-DSTUBS")}, twins)...)
+	tools.Must(t, "g++", slices.Concat([]string{"-no-pie", "-o", got, harness, plain.object(t, "registersmain.c")}, converted)...)
 	said := tools.Must(t, twin)
 	expect.Equal(t, results(said), tools.Must(t, got), "converted it prints")
 	checkReturns(t, openImage(t, twin), said, openImage(t, got).records(t, pairs))

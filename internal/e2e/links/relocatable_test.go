@@ -1,16 +1,10 @@
 package links
 
 import (
-	"bytes"
-	"debug/elf"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sdtconvert/elfreloc"
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -189,12 +183,6 @@ func crelLinked() []compiler {
 	return slices.DeleteFunc(crelCompilers(), func(c compiler) bool { return c.machine.Machine == toolchains.S390X })
 }
 
-// withoutCREL returns the compiler without crelFlag.
-func (c compiler) withoutCREL() compiler {
-	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return f == crelFlag })
-	return c
-}
-
 // crelTest returns a test of objects that lld has to take: that it would not link the twin
 // is no reason to pass it over.
 func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
@@ -230,66 +218,4 @@ func TestCREL(t *testing.T) {
 	all.Run(t)
 	c := crelLinked()[0]
 	t.Run("icf", crelTest(c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") }))
-}
-
-// TestMergeCREL converts objects and merges them, and the other way round; with some of
-// SHT_RELA lld makes SHT_CREL of both.
-func TestMergeCREL(t *testing.T) {
-	all := product.New(dimensions("merged first", "mode")...)
-	for _, c := range crelLinked() {
-		for _, md := range []mode{modePIE, modeShared} {
-			ld := c.machine.linkers[0]
-			all.Add(c.String()+"/"+md.name, append(c.values(), "merged", md.name), crelTest(c, func(t *testing.T) {
-				g := merging{program: compileProgram(t, c, pairs, md.library), merge: ld, final: ld, mode: md}
-				if c.machine.Machine != toolchains.I386 { // lld makes no SHT_CREL of SHT_REL
-					g.program.probed[1] = c.withoutCREL().object(t, "calls.c")
-				}
-				checkMergeBothWays(t, g, pairs)
-			}))
-			all.Add(c.String()+"/again/"+md.name, append(c.values(), "again", md.name), crelTest(c, func(t *testing.T) { convertAgain(t, c, pairs, ld) }))
-		}
-	}
-	all.Run(t)
-}
-
-// TestCRELOfArmIsRefused shows why: the addends that clang gives branches are 0, and the fields have
-// those that a branch to the function itself needs. Linkers believe the relocation. If a compiler
-// writes both alike, this test fails, and its objects may be converted.
-func TestCRELOfArmIsRefused(t *testing.T) {
-	for _, set := range []string{"-marm", "-mthumb"} {
-		c := crossCompiler(arm, toolchains.Clang, "-O2", set, crelFlag)
-		t.Run(set, func(t *testing.T) {
-			c.need(t)
-			object := c.object(t, "calls.c")
-			branches := 0
-			o := tools.OpenELF(t, object)
-			for _, rs := range expect.Value(o.RelocSections())(t) {
-				err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-					switch elf.R_ARM(r.Type) {
-					case elf.R_ARM_CALL, elf.R_ARM_JUMP24, elf.R_ARM_THM_PC22, elf.R_ARM_THM_JUMP24:
-						branches++
-						if r.Implicit || r.Addend != 0 {
-							t.Errorf("%s+%#x: addend %d (in the field: %v)", o.Sections[rs.Target].Name, r.Offset, r.Addend, r.Implicit)
-						}
-					}
-					return nil
-				})
-				expect.OK(t, err)
-			}
-			before, err := os.ReadFile(object)
-			if err != nil || branches == 0 {
-				t.Fatal(branches, err)
-			}
-			out := filepath.Join(t.TempDir(), "out.o")
-			_, err = tools.Try(converter, "--layout=pairs", "-o", out, object)
-			if err == nil || !strings.Contains(err.Error(), "calls.o: .text+0x") ||
-				!strings.Contains(err.Error(), "got a relocation with an addend, which objects of the ABI do not have; compile without -Wa,--crel") {
-				t.Errorf("got %v", err)
-			}
-			disk.Absent(t, out)
-			if after, err := os.ReadFile(object); err != nil || !bytes.Equal(before, after) {
-				t.Errorf("the object has changed: %v", err)
-			}
-		})
-	}
 }

@@ -162,7 +162,6 @@ func checkGC(t *testing.T, c combination) {
 	got := expect.Value(c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...)))(t)
 	im := openImage(t, got.image)
 	sites := im.records(t, c.layout)
-	checkCode(t, m, im, sites)
 	checkNames(t, im)
 	if missing, _ := differences(m, sites, live); missing != nil {
 		t.Errorf("no records of live %s", strings.Join(missing, ", "))
@@ -232,7 +231,6 @@ func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 		}
 		places[s.addr] = true
 	}
-	checkCode(t, amd64, im, sites)
 	checkRun(t, amd64, got.exe, expected(t), im, sites)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -195,60 +196,57 @@ func checkStatics(t *testing.T, im *image, l layout) {
 	expect.Equal(t, wantStatics, got)
 }
 
-// tcpListing is what FreeBSD's bug 195222 wants to see of the TCP stack.
-var tcpListing = []string{
-	"tcp_do_segment accept-established",
-	"tcp_do_segment connect-established",
-	"tcp_do_segment connect-refused",
-	"tcp_drop state-change",
-	"tcp_input receive",
-	"tcp_output connect-request",
-	"tcp_output send",
-	"tcp_respond accept-refused",
-	"tcp_respond send",
-	"tcp_state_change state-change",
-}
+// entries has functions of each kind that compilers put a call of a profiler into.
+const entries = `
+int __attribute__((weak, noinline)) w(int x) { return x + 1; }
+__attribute__((cold, noinline)) static int c(int x) { return x * 3; }
+static __attribute__((noinline)) int l(int x) { return x > 2 ? c(x) : w(x); }
+int g(int x) { return l(x) + l(x + 1); }
+`
 
-func TestTCPListing(t *testing.T) {
-	compilers := []compiler{
-		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: amd64, cc: toolchains.OldClang, flags: []string{"-O2"}},
-		{machine: amd64, cc: toolchains.Clang, flags: []string{"-Os", "-fPIC"}},
-		{machine: arm, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
-		{machine: loong64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: ppc64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: ppc64le, cc: toolchains.Clang, flags: []string{"-O2"}},
-		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
-		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
-	}
-	all := product.New(combinationDimensions...)
-	all.Singly = true // TestSites and TestForeign have the pairs
-	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
-		all.Add(c.String(), c.values(), func(t *testing.T) {
-			c.compiler.parallel(t, c.linker.Path)
-			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
-			checkTCP(t, object)
-			checkTCP(t, expect.Value(link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object))(t))
+const entriesMain = `int g(int); int main(void) { return g(2) != 12; }`
+
+// The calls of a profiler at the entries of functions, with the profiler as a stub, are converted on each
+// machine; where the profiler takes off the stack what is pushed for it, they are refused.
+func TestFunctionEntries(t *testing.T) {
+	for _, c := range product.Few(t.Name(), []struct {
+		symbol  string
+		machine *toolchains.Machine
+		flags   string
+	}{
+		{"__gnu_mcount_nc", toolchains.ARM, "-pg"}, // refused
+		{"__fentry__", toolchains.AMD64, "-pg -mfentry"},
+		{"mcount", toolchains.AMD64, "-pg"},
+		{"_mcount", toolchains.ARM64, "-pg"},
+		{"__fentry__", toolchains.S390X, "-pg -mfentry"},
+		{"_mcount", toolchains.RISCV64, "-pg"},
+		{"_mcount", toolchains.PPC64LE, "-pg -mprofile-kernel"},
+		{"_mcount", toolchains.PPC64, "-pg"},
+		{"mcount", toolchains.I386, "-pg"},
+	}) {
+		t.Run(c.machine.Name+c.flags, func(t *testing.T) {
+			c.machine.Need(t)
+			t.Chdir(t.TempDir())
+			disk.Write(t, "entries.c", entries)
+			disk.Write(t, "main.c", entriesMain)
+			disk.Write(t, "probe.c", "int sdt_"+c.symbol+";\n")
+			cc := c.machine.CC(toolchains.GCC)
+			gcc := func(args ...string) { tools.Must(t, cc[0], slices.Concat(cc[1:], args)...) }
+			gcc(append(strings.Fields(c.flags), "-O2", "-ffunction-sections", "-c", "entries.c")...)
+			convert := []string{"--symbol", c.symbol, "--layout", "pairs", "-v", "entries.o"}
+			if c.machine == toolchains.ARM {
+				before := disk.Read(t, "entries.o")
+				tools.Refuses(t, "takes off the stack what code pushes before its call; do not give it with --symbol", converter, convert...)
+				expect.Equal(t, string(before), string(disk.Read(t, "entries.o")), "the refused object")
+				return
+			}
+			sites := strings.Count(tools.Must(t, converter, convert...), ": call ")
+			expect.Equal(t, 4, sites, "converted calls")
+			gcc("-static", "-o", "program", "entries.o", "main.c", "probe.c")
+			run := c.machine.Command("./program")
+			tools.Must(t, run[0], run[1:]...)
+			listing := tools.Must(t, converter, "list", "-v", "program")
+			expect.Equal(t, sites, strings.Count(listing, "  disabled"), "listed sites: %s", listing)
 		})
-	}
-	all.Run(t)
-}
-
-func checkTCP(t *testing.T, image string) {
-	t.Helper()
-	var got []string
-	for _, l := range list(t, image) {
-		expect.Equal(t, "tcp", l.Provider, "%s: provider", image)
-		got = append(got, l.Function+" "+l.Name)
-	}
-	slices.Sort(got)
-	expect.Equal(t, tcpListing, slices.Compact(got), "%s", image)
-	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
-		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
-			t.Errorf("%s: not once %q in\n%s", image, want, out)
-		}
 	}
 }

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -194,4 +195,79 @@ func TestMachines(t *testing.T) {
 		header := tools.Output(t, "readelf", "-hW", filepath.Join(directory, "p.o"))
 		expect.Contains(t, header, c.want+"\n", "%q %q", c.env, c.command)
 	}
+}
+
+// A provider's header brings SystemTap's macros, as that of SystemTap's own script does, before and behind sdt.h and
+// SystemTap's header; and the macros of sdt.h stay its own.
+func TestBesideSystemTap(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "pv.d", "provider pv { probe one(int n); };\n")
+	b.Must(t, b.dtrace, "-h", "-s", "pv.d")
+	const theirs, ours = "DTRACE_PROBE1(pv, three, n);", "DTRACE_PROBE1(pv___three, int, n);"
+	for _, c := range []struct{ headers, three string }{
+		{"pv.h", theirs}, {"pv.h sys/sdt.h", theirs}, {"sys/sdt.h pv.h", theirs},
+		{"sdt.h pv.h", ours}, {"pv.h sdt.h", ours}, {"sdt.h pv.h sys/sdt.h", ours}, {"pv.h sdt.h sys/sdt.h", ours}, {"pv.h sys/sdt.h sdt.h", ours},
+	} {
+		source := "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+		for _, header := range strings.Fields(c.headers) {
+			line := "#include <" + header + ">\n"
+			if header != "pv.h" {
+				line = "#ifdef __cplusplus\n}\n#endif\n" + line + "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+			}
+			source += line
+		}
+		source += "#ifdef __cplusplus\n}\n#endif\nint main(int n, char **v) { (void)v; PV_ONE(n); STAP_PROBE1(pv, two, n); " + c.three + " return 0; }\n"
+		b.write(t, "main.c", source)
+		b.write(t, "main.cc", source)
+		for _, compiler := range [][]string{
+			toolchains.AMD64.CC(toolchains.GCC), toolchains.AMD64.CC(toolchains.Clang), toolchains.AMD64.CXX(toolchains.GCC), toolchains.AMD64.CXX(toolchains.Clang),
+		} {
+			tools.Need(t, compiler[0])
+			file := map[bool]string{true: "main.cc", false: "main.c"}[strings.Contains(compiler[0], "++")]
+			args := append(compiler[1:], "-O2", "-Wall", "-Wextra", "-Werror", "-I"+tools.Root("include"), "-I.", "-c", file, "-o", "main.o")
+			b.Must(t, compiler[0], args...)
+			b.Must(t, converter, "convert", "main.o")
+			names := tools.Output(t, "readelf", "-n", filepath.Join(b.Directory, "main.o"))
+			for _, name := range []string{"one", "two", "three"} {
+				expect.Equal(t, 1, strings.Count(names, "Name: "+name+"\n"), "%s, %s: the probe %s in\n%s", c.headers, compiler, name, names)
+			}
+		}
+	}
+}
+
+// GNU ld -r joins converted objects with those that have only notes of a header, and an object that has both kinds. Notes of functions that a
+// link drops go with them.
+func TestMergedNotes(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "pv.d", "provider pv { probe one(int n); };\n")
+	b.Must(t, b.dtrace, "-h", "-s", "pv.d")
+	const own = "#include <sdt.h>\nint %(int i); int %(int i) { DTRACE_PROBE1(own___%, int, i); return i; }\n"
+	b.write(t, "own.c", strings.ReplaceAll(own, "%", "live")+strings.ReplaceAll(own, "%", "dead"))
+	b.write(t, "header.c", "#include \"pv.h\"\nint header(int i); int header(int i) { PV_ONE(i); return i; }\n")
+	b.write(t, "both.c", "#include \"own.c\"\n#include \"header.c\"\n")
+	b.write(t, "main.c", "int live(int); int header(int); int main(void) { return live(0) + header(0); }\n")
+	include := "-I" + tools.Root("include")
+	for _, name := range []string{"own", "header", "both", "main"} {
+		b.Must(t, "gcc", "-O2", "-ffunction-sections", include, "-c", name+".c")
+	}
+	b.Must(t, converter, "ld", "--linker", "ld.bfd", "--", "-r", "own.o", "header.o", "-o", "merged.o")
+	b.Must(t, converter, "both.o")
+	b.Must(t, "ld.bfd", "-r", "both.o", "-o", "again.o")
+	for _, object := range []string{"merged.o", "both.o", "again.o"} {
+		for _, linker := range []string{"ld.bfd", "ld.lld-19"} {
+			tools.Need(t, linker)
+			directory := filepath.Join(t.TempDir(), "bin")
+			expect.OK(t, tools.LinkAs(directory, expect.Value(exec.LookPath(linker))(t), "ld"))
+			b.Must(t, "gcc", "-B"+directory, "-Wl,--gc-sections", "main.o", object, "-o", "program")
+			notes := tools.Output(t, "readelf", "-n", filepath.Join(b.Directory, "program"))
+			wanted := map[string]int{"live": 1, "one": 1}
+			if object == "both.o" {
+				wanted["dead"] = 0 // ld -r has made one section of the records of all functions
+			}
+			for name, want := range wanted {
+				expect.Equal(t, want, strings.Count(notes, "Name: "+name+"\n"), "%s, %s: the probe %s in\n%s", object, linker, name, notes)
+			}
+		}
+	}
+	b.Must(t, converter, "--stapsdt", "merged.o") // which is known to have notes
 }

@@ -35,17 +35,6 @@ func TestRefusedLongFileIsNotTouched(t *testing.T) {
 	wantOnly(t, filepath.Dir(path), "a.o")
 }
 
-func TestModeIsKept(t *testing.T) {
-	s := smallSample(t)
-	for _, mode := range []os.FileMode{0o400, 0o600, 0o640, 0o664, 0o755, 0o777} {
-		path := s.place(t, t.TempDir())
-		expect.OK(t, os.Chmod(path, mode))
-		run(t, path).ok(t)
-		wantBytes(t, path, s.new)
-		expect.Equal(t, mode, identify(t, path).mode, "mode")
-	}
-}
-
 func TestOwnerIsKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

@@ -1,6 +1,9 @@
 package states
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -8,6 +11,9 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/listjson"
+	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -305,5 +311,121 @@ func TestProbesWithoutAName(t *testing.T) {
 	if !strings.Contains(list.Stdout, "          -              in.o                                 f -\n") ||
 		list.Stderr != "sdtconvert: warning: in.o: the probe object zz_app___hit does not begin with sdt_; see --probe-object-prefix\n" {
 		t.Errorf("list: %s%s", list.Stdout, list.Stderr)
+	}
+}
+
+// noted is a program with the probes of SystemTap's header and of a provider file: in functions that another file shares, in code that the
+// linker drops, and in a section without relocations.
+var noted = map[string]string{
+	"provided.d": "provider provided { probe shared(int); };\n",
+	"noted.h": `#include <sys/sdt.h>
+#include "provided.h"
+template <typename T> __attribute__((noinline)) T shared(T n) {
+	if (PROVIDED_SHARED_ENABLED()) PROVIDED_SHARED(n);
+	DTRACE_PROBE1(noted, shared, n);
+	return n + 1;
+}
+static __attribute__((noinline)) int local(int n) { if (PROVIDED_SHARED_ENABLED()) PROVIDED_SHARED(n); return n - 3; }
+int other(int n);
+`,
+	"one.cc": `#include "noted.h"
+static volatile int sum;
+static __attribute__((noinline)) int leaf(int n) { DTRACE_PROBE2(noted, leaf, n, sum); return n * 2; }
+__attribute__((noinline)) int dropped(int n) { DTRACE_PROBE1(noted, dropped, n); return n; }
+int main(int argc, char **argv) { sum = leaf(argc) + local(argc) + shared(argc) + shared(2L) + other(argc); DTRACE_PROBE(noted, end); return sum == 77; }
+`,
+	"two.cc": `#include "noted.h"
+namespace { __attribute__((noinline)) int hidden(int n) { DTRACE_PROBE1(noted, hidden, n); return n - 1; } }
+int other(int n) { return hidden(n) + local(n) + shared(n); }
+`,
+}
+
+// The functions of sites that only notes describe outlive strip, too.
+func TestNotedSites(t *testing.T) {
+	for _, m := range product.Few(t.Name(), toolchains.Machines) {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, m.Tools("g++", "strip")...)
+			f := newDirectory(t)
+			for name, text := range noted {
+				f.write(name, text)
+			}
+			f.convert("provider", "-h", "-s", "provided.d", "-o", "provided.h")
+			f.must(m.Tool("g++"), "-O2", "-ffunction-sections", "-fno-exceptions", "-idirafter", "/usr/include/x86_64-linux-gnu", "-c", "one.cc", "two.cc")
+			f.convert("one.o", "two.o")
+			f.must("cp", "one.o", "once.o")
+			f.convert("one.o")
+			f.must("cmp", "one.o", "once.o")
+			for _, l := range m.Newest() {
+				tools.Need(t, l.Path)
+				collect := "-Wl,--gc-sections"
+				if l.Name == "gold" {
+					collect = "-Wl,--no-gc-sections" // it does not link notes of what it has dropped
+				}
+				f.must(append([]string{m.Tool("g++"), "-B" + tools.Driver(t, l.Path), collect, "-o", "in", "one.o", "two.o"}, m.LinkFlags...)...)
+				f.must(m.Tool("strip"), "-s", "-o", "out", "in")
+				whole, got := f.sitesOf("in"), f.sitesOf("out")
+				if len(whole) < 9 || len(got) != len(whole) {
+					t.Errorf("%s: %d sites, and %d", l.Name, len(whole), len(got))
+				}
+				f.compareFunctions(l.Name, tools.Output(t, "nm", filepath.Join(f.path, "in"))+"\n", whole, got)
+			}
+		})
+	}
+}
+
+// A process whose stripped library is gone, and whose memory alone can be read, has the probes and functions of the
+// file that was linked.
+func TestProcessWithoutFile(t *testing.T) {
+	m := toolchains.AMD64
+	tools.Need(t, append(m.Tools("gcc", "strip"), toolchains.LLVM("llvm-strip"), "setpriv")...)
+	if os.Getuid() != 0 {
+		t.Skip("only root's map_files have to be closed") // others cannot open them anyhow
+	}
+	f := newDirectory(t)
+	f.write("lib.c", `
+void __dtrace_probe_lib___first(int), __dtrace_probe_lib___second(int); int __dtrace_isenabled_lib___first(void);
+static volatile int sum;
+static __attribute__((noinline)) void inner(int n) { if (__dtrace_isenabled_lib___first()) __dtrace_probe_lib___first(n); sum += n; }
+int outer(int n) { inner(n); __dtrace_probe_lib___second(n); return sum; }
+`)
+	f.write("main.c", `
+#include <stdio.h>
+int outer(int);
+int main(void) { printf("%d\n", outer(3)); fflush(stdout); return getchar() == 77; }
+`)
+	f.must(m.Tool("gcc"), "-O2", "-fPIC", "-c", "lib.c", "main.c")
+	f.convert("lib.o")
+	f.convert("stubs", "-o", "probes.o", "lib.o")
+	for _, l := range m.Newest() {
+		tools.Need(t, l.Path)
+		f.must(m.Tool("gcc"), "-B"+tools.Driver(t, l.Path), "-shared", "-o", "liblib.so", "lib.o", "probes.o")
+		f.must(m.Tool("gcc"), "-o", "main", "main.o", "-L.", "-llib", "-Wl,-rpath,"+f.path)
+		whole := f.sitesOf("liblib.so")
+		f.must(toolchains.LLVMPrograms()+"/llvm-strip", "--strip-sections", "liblib.so")
+		program := tools.StartCommand(t, exec.Command("setpriv", "--bounding-set=-all", f.file("main")))
+		for range program.Lines() {
+			break
+		}
+		expect.OK(t, os.Remove(f.file("liblib.so")))
+		got := tools.Command{}.Result(t, "setpriv", "--bounding-set=-all", converter, "list", "--json", "--pid", fmt.Sprint(program.Process.Pid))
+		if !strings.Contains(got.Stderr, "liblib.so: deleted since it was mapped: read from memory") {
+			t.Errorf("%s: %s", l.Name, got.Stderr)
+		}
+		found := map[string]int{}
+		for _, p := range listjson.Probes(t, got.Stdout) {
+			for _, s := range p.Sites {
+				found[fmt.Sprintf("%s %s %s %#x %s", p.Name, s.Kind, s.Function, s.FunctionOffset, s.State)]++
+				if !s.Recorded || p.Provider != "lib" {
+					t.Errorf("%s: %+v", l.Name, s)
+				}
+			}
+		}
+		want := map[string]int{}
+		for _, s := range whole {
+			want[fmt.Sprintf("%s %s %s %#x %s", s.name, s.Kind, s.Function, s.FunctionOffset, s.State)]++
+		}
+		expect.Equal(t, want, found, "%s", l.Name)
+		program.End()
 	}
 }

@@ -49,6 +49,13 @@ func needPtrace(t *testing.T) {
 	}
 }
 
+// parallel is needPtrace for a test that runs beside others.
+func parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	needPtrace(t)
+}
+
 // traced is what a run of the tracer has written.
 type traced struct {
 	lines    []string // without time and thread

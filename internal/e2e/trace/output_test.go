@@ -20,15 +20,15 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
+// orders compiles the example of README.md for a test that runs beside others.
 func orders(t *testing.T) string {
 	t.Helper()
-	needPtrace(t)
+	parallel(t)
 	return compile(t, gcc(), "testdata/orders.c")
 }
 
 // The example of README.md.
 func TestOrders(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	got := trace(t, "--", program, "tea", "milk")
 	expect.OK(t, got.err)
@@ -40,7 +40,6 @@ func TestOrders(t *testing.T) {
 
 // What can never be seen is explained, and fails.
 func TestNothingMatches(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	for _, c := range []struct {
 		flags []string
@@ -71,8 +70,7 @@ func TestNothingMatches(t *testing.T) {
 
 // __ of a pattern is -, and names of arguments are those of filters and histograms.
 func TestNames(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "named.c", `#include <sdt.h>
 int main(int argc, char **argv)
 {
@@ -91,7 +89,6 @@ int main(int argc, char **argv)
 }
 
 func TestRequire(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	expect.OK(t, trace(t, "--require", "shop:::placed", "--", program, "tea").err)
 	got := trace(t, "--require", "shop:::placed", "--require", "shop:::paid", "--", program)
@@ -102,7 +99,6 @@ func TestRequire(t *testing.T) {
 
 // babeltrace2 reads a trace in CTF.
 func TestCTF(t *testing.T) {
-	t.Parallel()
 	tools.Need(t, "babeltrace2")
 	program := orders(t)
 	directory := filepath.Join(t.TempDir(), "ctf")
@@ -145,7 +141,6 @@ int main(void)
 
 // A trace in JSON is as the Trace Event Format has it.
 func TestPerfetto(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	path := filepath.Join(t.TempDir(), "trace.json")
 	tools.Must(t, converter, "trace", "--format", "perfetto", "-o", path, "--", program, "tea", "\x01\"")
@@ -172,7 +167,6 @@ func TestPerfetto(t *testing.T) {
 
 // Each line of JSON is an event.
 func TestJSON(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	out, _, err := tools.Command{}.Apart(converter, "trace", "--format", "json", "--", program, "tea", "\x01\"")
 	expect.OK(t, err)
@@ -196,7 +190,6 @@ func TestJSON(t *testing.T) {
 
 // An output is neither made nor emptied before there is something to write, and no program is replaced.
 func TestOutputsAreKept(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	path := write(t, "precious", "precious")
 	for _, format := range []string{"text", "json", "perfetto"} {
@@ -211,7 +204,6 @@ func TestOutputsAreKept(t *testing.T) {
 }
 
 func TestHistogramsOfPrograms(t *testing.T) {
-	t.Parallel()
 	program := append([]string{"--", orders(t)}, strings.Fields("a b c d e f g h i")...)
 	for _, c := range []struct {
 		flags []string
@@ -245,8 +237,7 @@ func TestFloats(t *testing.T) {
 
 // The headers pass floating-point numbers as bits, with which no reader loses an argument: gdb and perf show the bits, the tracer the number.
 func TestFloatsOfHeaders(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	tools.Need(t, "gdb", "perf")
 	source := write(t, "bits.c", `#include <sdt.h>
 #ifdef __cplusplus
@@ -295,8 +286,7 @@ int main(void)
 // Functions and types of C++ have the names of sources in lines, patterns and filters; systems' probes have names and types of arguments;
 // -s takes the text of a provider file.
 func TestCPlusPlus(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, toolchains.AMD64.CXX(toolchains.GCC), "testdata/names.cc")
 	counter, order := "shop:names:shop::counter<int>::add:placed", "shop:names:shop::order:placed"
 	for _, c := range []struct{ flags, want []string }{
@@ -324,8 +314,6 @@ func TestCPlusPlus(t *testing.T) {
 
 // A live view shows what was counted so far, or since the last time.
 func TestLiveViews(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
 	program := append([]string{"--", orders(t)}, strings.Fields("a b c d e f g h i")...)
 	for _, flags := range [][]string{{"-c"}, {"-c", "--clear"}, {"-c", "--clear", "--filter", `arg1 != "x"`}, {"--lhist", "arg0,0,100,100", "--clear"}} {
 		out, messages, err := tools.Command{}.Apart(converter, slices.Concat([]string{"trace", "--every", "30ms"}, flags, program)...)
@@ -347,8 +335,7 @@ func TestLiveViews(t *testing.T) {
 
 // Histograms of an argument miss no hit, however fast threads and children of the program make them, and keep to the filter.
 func TestExactHistograms(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/histogram.c")
 	for _, c := range []struct{ flags, kind []string }{
 		{[]string{"--hist", "arg0"}, []string{"powers"}},
@@ -370,8 +357,7 @@ func TestExactHistograms(t *testing.T) {
 
 // Programs of 32 bits are traced by breakpoints.
 func TestI386(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	for _, flags := range [][]string{{"-static"}, {"-static", "-DSDT_CALLS"}, {"-static", "-DSDT_CALLS", "-O0"}} {
 		program := compile(t, []string{"i686-linux-gnu-gcc"}, "testdata/orders.c", flags...)
 		got := trace(t, "--", program, "tea", "milk")
@@ -384,8 +370,7 @@ func TestI386(t *testing.T) {
 
 // An is-enabled test without a semaphore is true while it is traced.
 func TestTests(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	source := write(t, "guarded.c", `#include <sdt.h>
 int main(int argc, char **argv)
 {
@@ -408,8 +393,7 @@ int main(int argc, char **argv)
 // Debug information names the values of enumerations, and has the types of a stub that is only declared. Without it, a provider file
 // has types and names.
 func TestTypes(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	path := write(t, "types.d", "provider shop { probe typed(int color, int door, char *text); };\nprovider plain { probe stub(int n, char *what, int n); };\n")
 	explained := []string{
 		`shop:types:main:typed(GREEN, CLOSED, "a")`, `plain:types:main:stub(-4, "a", GREEN, CLOSED, true, 0x0, -1)`,
@@ -433,8 +417,7 @@ func TestTypes(t *testing.T) {
 
 // Operands that sources in assembly write are read as gdb reads them, and a text ends where the argument behind it says.
 func TestOperandsOfAssembly(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/assembly.c", "-DSDT_NO_SEMAPHORES")
 	declared := write(t, "f.d", "provider f { probe text(char *name, int name_len, int other); probe word(int, int, unsigned short); };")
 	want := []string{
@@ -451,8 +434,7 @@ func TestOperandsOfAssembly(t *testing.T) {
 // Thread-local variables are read where the segment of each thread has them, by jumps and by breakpoints. Those of a library are not: nothing
 // says where.
 func TestThreadLocals(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	other := write(t, "other.c", "__thread int other = 5;\nstatic __thread char pad[30];\nchar *padding(void) { return pad; }\n")
 	library := compile(t, gcc(), other, "-shared", "-fPIC")
 	for _, c := range []struct {
@@ -481,7 +463,6 @@ func TestThreadLocals(t *testing.T) {
 
 // A pipe whose reader has gone ends the trace, and not the program.
 func TestBrokenPipe(t *testing.T) {
-	t.Parallel()
 	program := orders(t)
 	out := filepath.Join(t.TempDir(), "done")
 	script := `"$0" trace -- sh -c '"$1" 1 2 3 4 5 6 7 8 >"$2" && echo done >>"$2"' sh "$1" "$2" | head -1 >/dev/null`

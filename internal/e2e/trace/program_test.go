@@ -21,10 +21,10 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// busy compiles the busy program, and runs it untraced.
+// busy compiles the busy program for a test that runs beside others, and runs it untraced.
 func busy(t *testing.T, threads, rounds int) (program []string, want string) {
 	t.Helper()
-	needPtrace(t)
+	parallel(t)
 	program = []string{compile(t, gcc(), "testdata/busy.c"), strconv.Itoa(threads), strconv.Itoa(rounds)}
 	cmd := exec.Command(program[0], program[1:]...)
 	out, err := cmd.Output()
@@ -56,7 +56,6 @@ func counts(text string) map[string]int {
 // 16 threads with signals on small stacks, children and spawned programs: the results are those of the program alone, its
 // exit status is passed on, and each hit is counted, of children if they are followed.
 func TestBusy(t *testing.T) {
-	t.Parallel()
 	program, want := busy(t, 16, 1500)
 	for _, flags := range [][]string{{"-c"}, {"-c", "-f"}, {"-c", "--breakpoints"}, {"-c", "-f", "--breakpoints"}, {"-c", "--filter", "arg0 != 1"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
@@ -144,7 +143,6 @@ func again(t *testing.T, program []string, want string) (pid int, end func()) {
 
 // A tracer comes and goes many times while threads run. Each time the code is armed, and byte for byte what it was afterwards.
 func TestAttachAndDetach(t *testing.T) {
-	t.Parallel()
 	pid, path, end := start(t)
 	hits := 0
 	for i := range tools.Cases(t, 15) {
@@ -172,7 +170,6 @@ func TestAttachAndDetach(t *testing.T) {
 
 // Tracers are killed at any time. The program computes what it computes, and the next tracer puts its code back.
 func TestKilled(t *testing.T) {
-	t.Parallel()
 	pid, path, end := start(t)
 	for i := range tools.Cases(t, 16) {
 		flags := []string{"trace", "-p", strconv.Itoa(pid)}
@@ -247,8 +244,7 @@ func TestHotBreakpoints(t *testing.T) {
 
 // A tracer that ends lets go of children that are forked at that moment.
 func TestForksAtEnd(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	cmd := exec.Command(compile(t, gcc(), "testdata/forks.c"))
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -269,8 +265,7 @@ func TestForksAtEnd(t *testing.T) {
 // A tracer that attaches while a child of vfork runs in the program's memory waits for its end: the child, which is not traced, would meet
 // breakpoints.
 func TestVforkAtBegin(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "lent.c", `#define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/wait.h>
@@ -314,8 +309,7 @@ int main(void)
 
 // A SIGTRAP that a process sends is the program's, and no hit, wherever the thread is.
 func TestSentSignals(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "sent.c", `#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -370,8 +364,7 @@ func killTracer(t *testing.T, after time.Duration, flags ...string) {
 
 // System calls that wait are not disturbed by a tracer that comes and goes.
 func TestWaits(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/waits.c")
 	cmd := exec.Command(program)
 	var out bytes.Buffer
@@ -397,8 +390,7 @@ func TestWaits(t *testing.T) {
 
 // A library that is loaded, unloaded and loaded again is traced each time.
 func TestLibraries(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	library := compile(t, gcc(), "testdata/plugin.c", "-shared", "-fPIC")
 	program := compile(t, gcc(), "testdata/loads.c", "-ldl")
 	got := trace(t, "--", program, library)
@@ -417,8 +409,7 @@ func TestLibraries(t *testing.T) {
 
 // The end of a program is its own: its status, and signals.
 func TestStatus(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	for _, c := range []struct {
 		script string
 		status int
@@ -435,8 +426,7 @@ func TestStatus(t *testing.T) {
 
 // A traced program has the files, environment and ignored signals that it has untraced.
 func TestEnvironment(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	script := `ls /proc/self/fd; env | grep -v '^_=' | sort; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; ulimit -a`
 	want := tools.Output(t, "sh", "-c", script)
 	out, _, err := tools.Command{}.Apart(converter, "trace", "-c", "--", "sh", "-c", script)
@@ -446,7 +436,6 @@ func TestEnvironment(t *testing.T) {
 
 // A process that is stopped by job control stays stopped while a tracer comes and goes.
 func TestStopped(t *testing.T) {
-	t.Parallel()
 	pid, path, end := start(t)
 	expect.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 	state := func() string {
@@ -466,8 +455,6 @@ func TestStopped(t *testing.T) {
 
 // What another tracer has armed is left alone, and said.
 func TestOthers(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
 	tools.Need(t, "gdb")
 	pid, _, end := start(t)
 	gdb := exec.Command("gdb", "-q", "-nx", "-batch", "-p", strconv.Itoa(pid), "-ex", "shell sleep 2", "-ex", "detach")
@@ -501,8 +488,7 @@ func TestOthers(t *testing.T) {
 
 // The trace of a program that starts others and becomes another.
 func TestFollow(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/orders.c")
 	got := trace(t, "-f", "--", "sh", "-c", fmt.Sprintf("%[1]s a; %[1]s b & wait; exec %[1]s c", program))
 	expect.OK(t, got.err, "%s", got.messages)
@@ -515,8 +501,7 @@ func TestFollow(t *testing.T) {
 
 // Processes that have loaded the same file share its sites: a run has room for 16,384.
 func TestManyProcesses(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	const sites, processes = 700, 25
 	var source strings.Builder
 	source.WriteString("#include <sdt.h>\nint main(void)\n{\n")
@@ -537,8 +522,7 @@ func TestManyProcesses(t *testing.T) {
 
 // The next tracer uses what an earlier one has mapped: as many sites get breakpoints, and no more memory is mapped.
 func TestNextTracer(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
 		tools.Unavailable(t, "no sys/sdt.h")
 	}
@@ -571,8 +555,7 @@ func TestNextTracer(t *testing.T) {
 
 // A program makes no system call for the tracer that its seccomp filter may forbid: it gets breakpoints. Root makes the calls past the filter.
 func TestSeccomp(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	for _, flags := range [][]string{nil, {"-DLENIENT"}} {
 		program := compile(t, gcc(), "testdata/filtered.c", flags...)
 		cmd := exec.Command(program)
@@ -608,8 +591,7 @@ func canPassFilters(t *testing.T) bool {
 // What the memory of a filtered program holds is read before it ends; and a program that installs a filter while it is traced
 // is armed anew.
 func TestSeccompLater(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/filtered.c")
 	for _, command := range [][]string{{program}, {program, program}} { // the second has its filter from the beginning
 		out, messages, err := tools.Command{}.Apart(converter, append([]string{"trace", "-c", "-f", "number", "--"}, command...)...)
@@ -622,7 +604,6 @@ func TestSeccompLater(t *testing.T) {
 
 // Two processes are traced at once.
 func TestTwoProcesses(t *testing.T) {
-	t.Parallel()
 	program, want := busy(t, 2, 1500000)
 	first, end1 := again(t, program, want)
 	second, end2 := again(t, program, want)
@@ -646,7 +627,6 @@ func TestTwoProcesses(t *testing.T) {
 
 // The tracer is killed at one of its system calls, while it attaches to a program that none has traced before. strace kills it.
 func TestKilledAtCalls(t *testing.T) {
-	t.Parallel()
 	tools.Need(t, "strace")
 	program, want := busy(t, 2, 300000)
 	for i := range tools.Cases(t, 6) {

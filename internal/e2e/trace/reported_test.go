@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +20,7 @@ import (
 // Hits of a library that is loaded later are seen from the first one on, its constructor's too; and so is a program that the dynamic linker is
 // asked to start.
 func TestLoading(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	plugin := compile(t, gcc(), write(t, "plug.c", `#include <sdt.h>
 __attribute__((constructor)) static void begin(void) { DTRACE_PROBE(plug___constructor); }
 void plug(int i) { DTRACE_PROBE1(plug___call, int, i); }
@@ -57,8 +58,7 @@ int main(void) { for (int i = 0; i < 40; i++) { DTRACE_PROBE1(linked___tick, int
 
 // A tracer that attaches again and again takes no increment from a counter that restartable sequences protect.
 func TestRestartableSequences(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/rseq.c")
 	running := exec.Command(program)
 	out := &strings.Builder{}
@@ -83,8 +83,7 @@ func TestRestartableSequences(t *testing.T) {
 
 // System calls that a program handles itself are its own, whether it is started or attached to.
 func TestUserDispatch(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), "testdata/dispatch.c")
 	got := tools.Command{}.Result(t, program)
 	if got.Status == 77 {
@@ -105,8 +104,7 @@ func TestUserDispatch(t *testing.T) {
 
 // A process that runs in another's memory, and is no thread of it, goes on at breakpoints, too.
 func TestSharedMemoryOfProcesses(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "shares.c", `#define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -139,8 +137,7 @@ int main(void) {
 
 // Once its tracer was killed, a program reads no argument for it: also one that is not there does no harm.
 func TestKilledBeforeFaults(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "late.c", `#include <stdio.h>
 #include <time.h>
 #include <sdt.h>
@@ -166,8 +163,7 @@ int main(void) {
 
 // Children that are killed while they fork and make threads leave nothing for which the tracer would wait.
 func TestForkStorm(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "storm.c", `#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -209,8 +205,7 @@ int main(void) {
 
 // A uprobe that takes over a breakpoint is seen and said; when it has gone, the site is armed again.
 func TestUprobeBeside(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	tools.NeedUprobes(t)
 	tools.Need(t, "bpftrace")
 	program := compile(t, gcc(), write(t, "beside.c", `#include <stdio.h>
@@ -240,8 +235,7 @@ int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 8000; i++) {
 
 // A process that is followed is traced with the children that it has already, and theirs; without -f it is traced alone.
 func TestChildrenThatAreThere(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "server.c", `#include <stdio.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -283,8 +277,7 @@ int main(void) {
 
 // Sites at which no jump fits are named before the program meets them, and can be left alone.
 func TestNoBreakpoints(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "short.c", `
 __attribute__((noinline)) int f(int i) {
 	__asm__ volatile ("990:\tnop\n\t.byte 0xeb, 2, 0, 0\n\t.pushsection .note.stapsdt,\"?\",\"note\"\n\t.balign 4\n\t.4byte 992f-991f,994f-993f,3\n"
@@ -305,8 +298,7 @@ int main(void) { for (int i = 0; i < 3; i++) f(i); return 0; }
 
 // One process may be named twice; a process of which nothing can be armed is status 1.
 func TestNothingToSee(t *testing.T) {
-	t.Parallel()
-	needPtrace(t)
+	parallel(t)
 	program := compile(t, gcc(), write(t, "see.c", `#include <unistd.h>
 #include <stdio.h>
 #include <sdt.h>
@@ -341,4 +333,79 @@ int main(void) { puts("ready"); fflush(stdout); for (int i = 0; i < 1500; i++) {
 	expect.Contains(t, result.Stderr, "no site could be armed")
 	running.Process.Kill()
 	running.Wait()
+}
+
+// A program that attacks its tracer changes no file, takes no memory of the tracer's beyond a bound, and reaches no other process. The tracer
+// ends with a status and lines that a terminal shows as text.
+func TestHostileTwin(t *testing.T) {
+	needPtrace(t)
+	program := compile(t, gcc(), "testdata/twin.c")
+	directory := filepath.Dir(program)
+	victim := filepath.Join(t.TempDir(), "victim")
+	content := []byte("a file of somebody else, 33 bytes")
+	expect.OK(t, os.WriteFile(victim, content, 0o644))
+	attributes := &syscall.SysProcAttr{Setpgid: true}
+	if os.Geteuid() == 0 {
+		attributes.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+		openTo(t, directory, victim)
+	}
+	bystander := exec.Command("sleep", "1000")
+	expect.OK(t, bystander.Start())
+	defer bystander.Process.Kill()
+	modes := [][]string{{}, {"-c"}, {"-f"}, {"--breakpoints"}, {"-f", "-c"}, {"--hist", "arg0"}, {"--between", "hit,hit"}, {"--filter", `arg0 > 5 && arg1 != "x"`}}
+	for run := range tools.Cases(t, 6) {
+		args := append(append([]string{"trace"}, modes[run%len(modes)]...), "--for", []string{"100ms", "400ms", "2s"}[run%3])
+		twin := exec.Command(program, victim, strconv.Itoa(run))
+		twin.SysProcAttr = attributes
+		out := expect.Value(twin.StdoutPipe())(t)
+		expect.OK(t, twin.Start())
+		out.Read(make([]byte, 6))
+		for range 3 {
+			tracer := exec.Command(converter, append(args, "-p", strconv.Itoa(twin.Process.Pid))...)
+			var shown, messages bytes.Buffer
+			tracer.Stdout, tracer.Stderr = &shown, &messages
+			expect.OK(t, tracer.Start())
+			alarm := time.AfterFunc(60*time.Second, func() { tracer.Process.Signal(syscall.SIGQUIT) })
+			tracer.Wait()
+			what := fmt.Sprintf("run %d, %s", run, args)
+			if !alarm.Stop() {
+				t.Fatalf("%s: hangs: %s", what, messages.String())
+			}
+			if code := tracer.ProcessState.ExitCode(); code != 0 && code != 1 {
+				t.Fatalf("%s: %v: %s", what, tracer.ProcessState, messages.String())
+			}
+			if code := tracer.ProcessState.ExitCode(); code == 1 && messages.Len() == 0 {
+				t.Errorf("%s: status 1 without a word", what)
+			}
+			if kilobytes := tracer.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; kilobytes > 400<<10 {
+				t.Errorf("%s: the tracer took %d MiB", what, kilobytes>>10)
+			}
+			for _, b := range append(shown.Bytes(), messages.Bytes()...) {
+				if b != '\n' && (b < ' ' || b > '~') {
+					t.Fatalf("%s: byte %#x in the output", what, b)
+				}
+			}
+			if strings.Contains(messages.String(), "goroutine ") {
+				t.Fatalf("%s: %s", what, messages.String())
+			}
+		}
+		syscall.Kill(-twin.Process.Pid, syscall.SIGKILL)
+		twin.Wait()
+		expect.Equal(t, content, expect.Value(os.ReadFile(victim))(t), "run %d: the file of somebody else", run)
+	}
+	expect.OK(t, bystander.Process.Signal(syscall.Signal(0)))
+	expect.Contains(t, string(expect.Value(os.ReadFile(fmt.Sprintf("/proc/%d/status", bystander.Process.Pid)))(t)), "State:\tS")
+}
+
+// openTo lets other users reach files.
+func openTo(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		for ; path != filepath.Dir(path) && strings.HasPrefix(path, os.TempDir()); path = filepath.Dir(path) {
+			info := expect.Value(os.Stat(path))(t)
+			if info.IsDir() {
+				expect.OK(t, os.Chmod(path, info.Mode()|0o055))
+			}
+		}
+	}
 }

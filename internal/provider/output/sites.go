@@ -69,14 +69,11 @@ func (s *ProbeSites) Options() patch.Options { return s.options }
 // is neither, and holds no probes, has none. Where there are errors, they are joined.
 func (s *ProbeSites) Add(path string) error {
 	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
-		o, err := src.Relocatable(s.options.Names)
+		o, err := src.Relocatable(s.options.StubTexts())
 		if errors.Is(err, input.ErrSkipped) {
 			return nil
 		}
 		if err != nil {
-			return err
-		}
-		if mentions, err := o.NamesContain(s.options.Names.StubTexts()); err != nil || !mentions {
 			return err
 		}
 		return s.add(o.Object)

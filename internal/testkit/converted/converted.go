@@ -21,7 +21,7 @@ func Object(t testing.TB, data []byte) ([]byte, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.o")
 	disk.Write(t, path, data)
-	opts := patch.Options{FixedLayout: true, Functions: patch.WithFunctions}.Complete()
+	opts := patch.Options{FixedLayout: true, Functions: patch.WithFunctions}
 	// Of what stays as it is, no fresh file is made.
 	target := filepath.Join(t.TempDir(), "b.o")
 	r := convert.New(convert.Options{Patch: opts, Jobs: 1, SkipUnchanged: true}, &replace.Writer{}).File(path, target)

@@ -1,1 +1,0 @@
-char *getenv(const char *);
