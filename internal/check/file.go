@@ -76,7 +76,7 @@ func (c *fileChecker) check() error {
 		return c.err
 	}
 	for _, apply := range []func(){
-		c.definitions, c.sites, c.notes, c.unconverted, c.requiredNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
+		c.definitions, c.checkSites, c.notes, c.unconverted, c.requiredNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
 		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {
@@ -92,26 +92,30 @@ func (c *fileChecker) openSpace() {
 	c.space = sites.New(c.Object.Object, c.code.Image, c.code.Image, 0, opts.Conventions)
 }
 
-// sitesFrom returns the sites of a source, sorted by address.
-func (c *fileChecker) sitesFrom(source sites.Source) iter.Seq[*sites.Site] {
+// sites returns the wanted sites, sorted by address.
+func (c *fileChecker) sites(isWanted func(*sites.Site) bool) iter.Seq[*sites.Site] {
 	return func(yield func(*sites.Site) bool) {
 		for i := range c.space.Sites {
-			if s := &c.space.Sites[i]; s.Source == source && !yield(s) {
+			if s := &c.space.Sites[i]; isWanted(s) && !yield(s) {
 				return
 			}
 		}
 	}
 }
 
-// recordedCalls returns the records of probe calls, sorted by address.
+// sitesFrom returns the sites of a source.
+func (c *fileChecker) sitesFrom(source sites.Source) iter.Seq[*sites.Site] {
+	return c.sites(func(s *sites.Site) bool { return s.Source == source })
+}
+
+// recordedCalls returns the records of probe calls.
 func (c *fileChecker) recordedCalls() iter.Seq[*sites.Site] {
-	return func(yield func(*sites.Site) bool) {
-		for s := range c.sitesFrom(sites.FromRecord) {
-			if s.Kind == arch.Probe && !yield(s) {
-				return
-			}
-		}
-	}
+	return c.sites(func(s *sites.Site) bool { return s.Source == sites.FromRecord && s.Kind == arch.Probe })
+}
+
+// notedCalls returns the records of probe calls that have a note.
+func (c *fileChecker) notedCalls() iter.Seq[*sites.Site] {
+	return c.sites(func(s *sites.Site) bool { return s.Source == sites.FromRecord && s.Kind == arch.Probe && s.Note != nil })
 }
 
 // has reports whether there is any site.

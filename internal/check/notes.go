@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"debug/elf"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 
@@ -219,17 +218,6 @@ func (l *link) disagreements(s *scope) {
 			first, second := &semaphores[0], &semaphores[i]
 			l.add(second.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
 				second.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
-		}
-	}
-}
-
-// notedCalls returns the records of probe calls that have a note, sorted by address.
-func (c *fileChecker) notedCalls() iter.Seq[*sites.Site] {
-	return func(yield func(*sites.Site) bool) {
-		for s := range c.recordedCalls() {
-			if s.Note != nil && !yield(s) {
-				return
-			}
 		}
 	}
 }

@@ -35,9 +35,9 @@ var comparisons = []struct {
 	{NoteName, (*fileChecker).otherName},
 }
 
-// sites checks the sites of records, and then those that have a note alone: headers of provider files make them, and
+// checkSites checks the sites of records, and then those that have a note alone: headers of provider files make them, and
 // SystemTap's.
-func (c *fileChecker) sites() {
+func (c *fileChecker) checkSites() {
 	faults := &c.space.Faults
 	for _, fault := range faults.Records {
 		c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
