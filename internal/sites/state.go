@@ -100,7 +100,8 @@ func (s *Space) tracepoint(site *Site) Content {
 // lookup is Content, with what recognises the disabled forms. If neither memory nor the file has one, Form is empty.
 func (s *Space) lookup(site *Site, disabled disabledForm) (Content, error) {
 	m, text, at := s.Memory.Machine(), CodeAround(s.Memory, site.Address), site.Address.Offset
-	linked, hasForm := s.linked(site, disabled)
+	inFile := s.inFile(site.Address)
+	linked, hasForm := disabled(CodeAround(s.File, inFile), inFile.Offset, site.Kind)
 	if !hasForm {
 		linked = arch.Site{}
 	}
@@ -157,12 +158,6 @@ func codeAt(text arch.Text, at uint64, codes [][]byte) []byte {
 // inFile returns where the file has a site of memory.
 func (s *Space) inFile(site image.Addr) image.Addr {
 	return image.Addr{Section: site.Section, Offset: site.Offset - s.Base}
-}
-
-// linked returns the disabled form that the file has of a site in memory.
-func (s *Space) linked(site *Site, disabled disabledForm) (arch.Site, bool) {
-	at := s.inFile(site.Address)
-	return disabled(CodeAround(s.File, at), at.Offset, site.Kind)
 }
 
 // shownBytes is how many bytes messages show of a site.
