@@ -84,7 +84,7 @@ type fileConverter struct {
 // newFileConverter returns a converter. Notes take definitions of probes from the inputs, which are those of the look.
 func newFileConverter(l *link, e *examiner, inputs []*inputFile) *fileConverter {
 	c := &fileConverter{link: l, examiner: e, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
-	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]*probeNeeds{}}
+	c.collector = &needsCollector{options: l.Convert.Patch, needs: map[string]map[int64]*probeNeeds{}}
 	o := l.conversionOptions(0, l.probeSource(inputs))
 	o.LinkGenerates, o.SkipUnchanged, o.FollowThin = true, true, true
 	if !e.isRelocatable {

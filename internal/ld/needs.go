@@ -64,13 +64,17 @@ func readNeeds(o patch.Options, file string) *probeNeeds {
 	return p
 }
 
-// mergeNeeds returns the needs of two parts of a file, of which the first may be nil.
-func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
-	if a == nil {
-		return b
+// mergeNeeds returns the needs of parts of a file. Some may be nil; if all are, so is the result.
+func mergeNeeds(o patch.Options, parts ...*probeNeeds) *probeNeeds {
+	parts = slices.DeleteFunc(parts, func(p *probeNeeds) bool { return p == nil })
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return parts[0]
 	}
 	merged := newNeeds(o)
-	for _, p := range []*probeNeeds{a, b} {
+	for _, p := range parts {
 		merged.definitions.Merge(p.definitions)
 		merged.hasRecords = merged.hasRecords || p.hasRecords
 		merged.conflicts = append(merged.conflicts, p.conflicts...)
@@ -80,8 +84,8 @@ func mergeNeeds(o patch.Options, a, b *probeNeeds) *probeNeeds {
 		if merged.ltoDefinitions == nil {
 			merged.ltoDefinitions = p.ltoDefinitions
 		}
+		merged.err = errors.Join(merged.err, p.err)
 	}
-	merged.err = errors.Join(a.err, b.err)
 	return merged
 }
 
@@ -343,27 +347,36 @@ func (l *link) reportUnknown(probes []emit.UnknownProbe) error {
 type needsCollector struct {
 	options patch.Options
 	mu      sync.Mutex
-	needs   map[string]*probeNeeds
+	needs   map[string]map[int64]*probeNeeds // by the path of a file, and where objects begin in it
 }
 
-// add adds an object. Members of archives are read anew: those that are not converted count too.
+// add adds an object, or a member of an archive.
 func (c *needsCollector) add(obj *input.Object, plan *patch.Plan) error {
-	if obj.Source.Member != nil {
-		return nil
+	scan := plan.Scan
+	if len(scan.Stubs) == 0 { // it may have definitions
+		scan = nil
 	}
 	p := newNeeds(c.options)
-	err := p.add(c.options, obj, plan.Scan)
+	err := p.add(c.options, obj, scan)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.needs[obj.Source.Name] = p
+	path := obj.Source.File.Path
+	if c.needs[path] == nil {
+		c.needs[path] = map[int64]*probeNeeds{}
+	}
+	c.needs[path][obj.Source.Start] = p
 	return err
 }
 
-// take returns the needs of a file.
+// take returns the needs of a file, nil if nothing of it was about to be converted.
 func (c *needsCollector) take(file string) *probeNeeds {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.needs[file]
+	objects := c.needs[file]
 	delete(c.needs, file)
-	return p
+	c.mu.Unlock()
+	var parts []*probeNeeds
+	for _, start := range slices.Sorted(maps.Keys(objects)) {
+		parts = append(parts, objects[start])
+	}
+	return mergeNeeds(c.options, parts...)
 }

@@ -54,7 +54,7 @@ func build(t *testing.T) string {
 
 func findModules(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command("../../../scripts/kernel-modules").Output()
+	out, err := exec.Command("../../../scripts/kernel-tree", "--modules").Output()
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("no modules: %v", err) // there may be no network
 	} else if err != nil {
