@@ -1,8 +1,8 @@
 package resolve
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"math/rand/v2"
