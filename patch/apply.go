@@ -308,7 +308,11 @@ func copyTrailingBytes(o *elfreloc.Object, out *elfreloc.Output) (warning, err e
 		return nil, err
 	}
 	if old != nil {
-		pad(out)
+		// As LLVM's ar pads a member.
+		if n := -out.Size & (memberPadding - 1); n > 0 {
+			out.Extents = append(out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
+			out.Size += n
+		}
 		return nil, nil
 	}
 	what := fmt.Sprintf("%d bytes behind the ELF file are dropped", lost)
@@ -339,12 +343,4 @@ func padding(o *elfreloc.Object) ([]byte, error) {
 		b = nil
 	}
 	return b, err
-}
-
-// pad pads an output as LLVM's ar pads a member.
-func pad(out *elfreloc.Output) {
-	if n := -out.Size & (memberPadding - 1); n > 0 {
-		out.Extents = append(out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
-		out.Size += n
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"slices"
+	"sort"
 	"strings"
 
 	"sdtconvert/arch"
@@ -83,7 +84,10 @@ func (p *planner) followLoad(follower arch.Follower, ref *Reference) (*arch.Foll
 	if p.followed == nil || p.followedIn != section {
 		var loads []arch.StubLoad
 		var relocs []relocation
-		calls := p.Scan.callsIn(section)
+		all := p.Scan.Calls
+		first := sort.Search(len(all), func(i int) bool { return all[i].Relocs.Target >= section })
+		end := sort.Search(len(all), func(i int) bool { return all[i].Relocs.Target > section })
+		calls := all[first:end]
 		for i := range calls {
 			c := &calls[i]
 			if follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {

@@ -118,7 +118,9 @@ func (p *planner) addCalls() error {
 			return err
 		}
 	}
-	p.sortSites()
+	sortStable(p.Sites, func(a, b *Site) int { return a.Addr().Compare(b.Addr()) })
+	p.refuseOverlaps()
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int { return a.addr().Compare(b.addr()) })
 	return nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"sdtconvert/arch"
@@ -382,13 +381,6 @@ type Reference struct {
 // addr returns the address of the relocated field.
 func (r *Reference) addr() elfreloc.Addr {
 	return elfreloc.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
-}
-
-// callsIn returns the references of code in a section.
-func (s *Scan) callsIn(section int) []Reference {
-	first := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target >= section })
-	end := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target > section })
-	return s.Calls[first:end]
 }
 
 // hasMarks reports whether a reference of code is a relocation that does nothing, as it marks

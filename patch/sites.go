@@ -114,13 +114,6 @@ func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change a
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
-// sortSites sorts the sites and refusals of a plan by address.
-func (p *planner) sortSites() {
-	sortStable(p.Sites, func(a, b *Site) int { return a.Addr().Compare(b.Addr()) })
-	p.refuseOverlaps()
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int { return a.addr().Compare(b.addr()) })
-}
-
 // refuseOverlaps refuses each site that shares bytes with the one before.
 func (p *planner) refuseOverlaps() {
 	kept := 0

@@ -275,7 +275,10 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 
 // function returns the function of an entry of a symbol.
 func (t *Table) function(e *entry, section int) Function {
-	raw := t.name(e)
+	raw := t.symbols.Name(int(e.symbol))
+	if len(raw) > longestName {
+		raw = raw[:longestName] + "..."
+	}
 	return Function{
 		Name: fold(raw, t.golang), Raw: raw, From: t.from,
 		Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
@@ -299,15 +302,6 @@ func unnamed(e *entry, section int) Function {
 // longestName bounds what is told of a function's name, in bytes. In a hostile file
 // one name of a megabyte is that of all sites, or many share its bytes.
 const longestName = 4096
-
-// name returns the name of a function's symbol. One that is too long ends in "...".
-func (t *Table) name(e *entry) string {
-	raw := t.symbols.Name(int(e.symbol))
-	if len(raw) > longestName {
-		raw = raw[:longestName] + "..."
-	}
-	return raw
-}
 
 // Place shows an address as symbol+offset, by the symbol's own name and in
 // hexadecimal bytes from its start, or "" when no function holds it.

@@ -180,17 +180,6 @@ func (f *conversionFlags) validate() error {
 	case f.noFunctions && f.functions:
 		return usagef("--functions and --no-functions exclude each other")
 	}
-	return f.chooseSemaphores()
-}
-
-// The values of --semaphores.
-const (
-	testedSemaphores = "tested"
-	allSemaphores    = "all"
-)
-
-// chooseSemaphores says which semaphores there are, where there are notes.
-func (f *conversionFlags) chooseSemaphores() error {
 	if !f.patch.MayHaveNotes() {
 		return nil
 	}
@@ -203,6 +192,12 @@ func (f *conversionFlags) chooseSemaphores() error {
 	}
 	return nil
 }
+
+// The values of --semaphores.
+const (
+	testedSemaphores = "tested"
+	allSemaphores    = "all"
+)
 
 // wrapperFlags are the flags of what runs a linker or a compiler.
 type wrapperFlags struct {

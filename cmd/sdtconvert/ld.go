@@ -69,15 +69,6 @@ func isLinkerName(name string) bool {
 	return name == "mold"
 }
 
-// runAsLinker is the program under the name of a linker.
-func (p *program) runAsLinker(name string, args []string) int {
-	f, err := p.environFlags()
-	if err != nil {
-		return p.report(err)
-	}
-	return p.link(f, name, args)
-}
-
 // environFlags returns the flags of the environment, which are those of ld: one variable is
 // for the linker and for the compiler of a build.
 func (p *program) environFlags() (*ldFlags, error) {

@@ -277,20 +277,15 @@ func printSite(w io.Writer, s *listing.Site) {
 		message.Line(w, "        operands %s", s.Operands)
 	}
 	if s.Semaphore != nil {
-		printSemaphore(w, s.Semaphore)
+		address, value := s.Semaphore.Address, ""
+		if s.Semaphore.Section != "" {
+			address = s.Semaphore.Section + "+" + address
+		}
+		if s.Semaphore.Value != nil {
+			value = strconv.Itoa(int(*s.Semaphore.Value))
+		}
+		message.Line(w, "        semaphore %s  %s  %s", message.OrDash(address), message.OrDash(s.Semaphore.Symbol), message.OrDash(value))
 	}
-}
-
-// printSemaphore prints where a semaphore is, and how many tracers have raised it.
-func printSemaphore(w io.Writer, s *listing.Semaphore) {
-	address, value := s.Address, ""
-	if s.Section != "" {
-		address = s.Section + "+" + address
-	}
-	if s.Value != nil {
-		value = strconv.Itoa(int(*s.Value))
-	}
-	message.Line(w, "        semaphore %s  %s  %s", message.OrDash(address), message.OrDash(s.Symbol), message.OrDash(value))
 }
 
 // close ends the output, and reports whether anything failed.

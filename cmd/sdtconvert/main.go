@@ -76,7 +76,11 @@ func (p *program) run(path string, args []string) int {
 	triplet, isDtrace := strings.CutSuffix(name, "dtrace")
 	switch {
 	case isLinkerName(name):
-		return p.runAsLinker(name, args)
+		f, err := p.environFlags()
+		if err != nil {
+			return p.report(err)
+		}
+		return p.link(f, name, args)
 	case name == compilerLauncher:
 		return p.runAsCompiler(args)
 	case isDtrace && (triplet == "" || strings.HasSuffix(triplet, "-")):

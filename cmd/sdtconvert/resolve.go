@@ -135,7 +135,14 @@ const (
 
 func (p *resolvePrinter) print(a *locate.Address) error {
 	if p.json {
-		return p.printJSON(a)
+		data, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		p.w.WriteString(p.before)
+		p.before = documentSeparator
+		_, err = p.w.Write(message.EscapeJSON(data))
+		return err
 	}
 	columns := []string{a.Address, a.Object, a.FileOffset, a.Base, "", a.Source}
 	if a.Function != "" {
@@ -150,17 +157,6 @@ func (p *resolvePrinter) print(a *locate.Address) error {
 		p.w.WriteString("\tinline\t" + message.Escape(f.Function) + "\t" + message.Escape(message.OrDash(f.Source)))
 		err = p.w.WriteByte('\n')
 	}
-	return err
-}
-
-func (p *resolvePrinter) printJSON(a *locate.Address) error {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	p.w.WriteString(p.before)
-	p.before = documentSeparator
-	_, err = p.w.Write(message.EscapeJSON(data))
 	return err
 }
 

@@ -107,9 +107,11 @@ func (c *fileChecker) operands() {
 		if unknown[note.Args] {
 			continue
 		}
-		if noteID(c.probe(e)) == note.ID() { // and not of a function that was folded into this one
+		if probe := c.probe(e); note.Names(&probe) { // and not of a function that was folded into this one
 			if c.countOperands(e, note.Args); c.mayBeCall(note.Args) {
-				c.leaveOpen(c.probe(e).ID, e.Address)
+				if calls := c.scope.counts[probe.ID]; len(calls) > 0 && calls[len(calls)-1].finding.at == e.Address {
+					calls[len(calls)-1].atLeast = true
+				}
 			}
 		}
 	}
@@ -129,13 +131,6 @@ func (c *fileChecker) mayBeCall(text string) bool {
 	return slices.ContainsFunc([]arch.Form{arch.Call, arch.Tail, arch.CondTail}, func(form arch.Form) bool {
 		return notes.Operands(c.Machine, form, c.Object.ABI().Data, types) == strings.Join(arch.SplitOperands(text), " ")
 	})
-}
-
-// leaveOpen notes that the site that was counted last may have more arguments.
-func (c *fileChecker) leaveOpen(id string, at image.Addr) {
-	if calls := c.scope.counts[id]; len(calls) > 0 && calls[len(calls)-1].finding.at == at {
-		calls[len(calls)-1].atLeast = true
-	}
 }
 
 func (c *fileChecker) operandsOfNops() {

@@ -28,8 +28,11 @@ type fileChecker struct {
 	code      *locate.Code // nil for a machine that is not known
 	space     *sites.Space
 	hasCalls  bool // of stubs, or records
-	counted   map[counted]bool
-	calls     []probeCall // that are recorded, or still live
+	// wantsNotes says that each recorded call has to have a note.
+	wantsNotes bool
+	found      map[findingKey]bool
+	counted    map[counted]bool
+	calls      []probeCall // that are recorded, or still live
 
 	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
@@ -51,7 +54,7 @@ func (c *fileChecker) begin() {
 	if c.relocatable() {
 		c.scope = c.link.scopeOf(allObjects)
 	}
-	c.liveSites, c.firstSite, c.counted = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
+	c.liveSites, c.firstSite, c.counted, c.found = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}, map[findingKey]bool{}
 	if c.mentioned = c.namesContain(s.opts.Names.StubTexts()...); c.mentioned && c.relocatable() {
 		c.stubCalls()
 	}
@@ -73,7 +76,7 @@ func (c *fileChecker) check() error {
 		return c.err
 	}
 	for _, apply := range []func(){
-		c.definitions, c.records, c.notes, c.noteSites, c.unconverted, c.missingNotes, c.noteNames, c.operands, c.guardSymbols, c.kernelTracepoints,
+		c.definitions, c.sites, c.notes, c.unconverted, c.requiredNotes, c.operands, c.guardSymbols, c.kernelTracepoints,
 		c.dofEdits, c.guardReads, c.linkedStubs, c.reportUnclear, c.prototypes,
 	} {
 		if apply(); c.err != nil {
@@ -208,9 +211,26 @@ func (c *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, a
 	return f
 }
 
-// add adds a finding at a place.
+// add adds a finding at a place, once: several notes may say the same of a site.
 func (c *fileChecker) add(rule *Rule, at image.Addr, probe, format string, args ...any) {
-	c.addFinding(c.finding(rule, at, probe, format, args...))
+	if message := fmt.Sprintf(format, args...); c.isNew(rule, at, probe+" "+message) {
+		c.addFinding(c.finding(rule, at, probe, "%s", message))
+	}
+}
+
+// findingKey is what findings differ in.
+type findingKey struct {
+	rule *Rule
+	at   image.Addr
+	text string
+}
+
+// isNew reports whether it is called for the first time with a rule, a place and a text.
+func (c *fileChecker) isNew(rule *Rule, at image.Addr, text string) bool {
+	key := findingKey{rule, at, text}
+	isKnown := c.found[key]
+	c.found[key] = true
+	return !isKnown
 }
 
 // addWhole adds a finding of the whole file.
@@ -224,8 +244,8 @@ func (c *fileChecker) addFinding(f Finding) {
 	}
 }
 
-// site notes that a probe has a site, in a function.
-func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
+// addSite notes that a probe has a site, in a function.
+func (c *fileChecker) addSite(p linkerset.Probe, at image.Addr, function string) {
 	if _, ok := c.firstSite[p.ID]; !ok && p.ID != "" {
 		c.firstSite[p.ID] = at
 	}
@@ -238,7 +258,7 @@ func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 func (c *fileChecker) stubSite(id string, at image.Addr) {
 	place := c.function(at)
 	if c.err == nil {
-		c.site(linkerset.ProbeFromID(id), at, place.Function)
+		c.addSite(linkerset.ProbeFromID(id), at, place.Function)
 		c.scope.liveCalls[idOf(linkerset.SplitID(id))] = true
 	}
 }

@@ -213,7 +213,12 @@ func (s *linkedStubs) bridges() {
 func (s *linkedStubs) direct() {
 	for p := range s.pieces(s.mayRefer) {
 		if !isCode(p.section) {
-			s.words(p)
+			word := uint64(s.Encoding.Word())
+			for off := -p.addr % word; off+word <= uint64(len(p.data)); off += word {
+				if f := s.functions[s.Encoding.GetWord(p.data[off:])&^s.Machine.Traits().Mode]; f != nil {
+					s.address(image.Addr{Offset: p.addr + off}, f)
+				}
+			}
 			continue
 		}
 		s.Machine.Branches(p.data, p.addr, func(at, to uint64) {
@@ -282,15 +287,6 @@ func (f *stubFunction) String() string {
 		return f.names[0]
 	}
 	return fmt.Sprintf("a function that stands for %s and %d more", f.names[0], len(f.names)-1)
-}
-
-func (s *linkedStubs) words(p piece) {
-	word := uint64(s.Encoding.Word())
-	for off := -p.addr % word; off+word <= uint64(len(p.data)); off += word {
-		if f := s.functions[s.Encoding.GetWord(p.data[off:])&^s.Machine.Traits().Mode]; f != nil {
-			s.address(image.Addr{Offset: p.addr + off}, f)
-		}
-	}
 }
 
 // address reports a stub's address in data, once.

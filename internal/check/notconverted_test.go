@@ -110,6 +110,27 @@ func TestNoProbes(t *testing.T) {
 	})
 }
 
+// kernelRecords has a record that FreeBSD's kernel makes by itself, and no other.
+const kernelRecords = `
+.text
+.globl _start
+_start:
+1: .fill 16, 1, 0x90
+.section set_sdt_tracepoint_set, "aw", %progbits
+.balign 8
+.8byte probe, 1b, 0, 0
+.data
+probe: .zero 64
+`
+
+// Records of the kernel's own are of no conversion, which could differ from others.
+func TestKernelRecords(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.write("kernel.s", kernelRecords)
+	b.run(b.machine.Tool("gcc"), "-nostdlib", "-static", "-o", "kernel", "kernel.s")
+	b.finds([]string{}, "kernel")
+}
+
 // An object that was compiled with the header of FreeBSD's kernel, and what is linked from
 // it. The kernel, which defines the hook, and a provider, which sets it, are clean.
 func TestKernelTracepoint(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/notes"
@@ -41,35 +42,62 @@ func (c *fileChecker) notes() {
 	notes, faults := c.space.Notes, c.space.Faults.Notes
 	for _, fault := range faults {
 		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
-		c.scope.brokenNotes = c.set.applies(BrokenNote)
-	}
-	if c.hasLostNotes(len(notes) + len(faults)) {
-		c.scope.brokenNotes, c.set.lostNotes = true, true
 	}
 	c.noteSections(notes, len(faults) > 0)
 	c.noteTraits(notes)
-	c.strayNotes(notes)
-	if c.unreadArguments(notes); c.err != nil {
-		return
-	}
-	found := map[image.Addr]bool{}
+	placed, lowest := map[image.Addr]bool{}, c.lowestCode()
 	for i := range notes {
 		n := &notes[i]
-		id := idOf(n.Provider, n.Name)
+		id := n.ID()
 		if _, ok := c.scope.notes[id]; !ok {
 			c.scope.notes[id] = nil // until a note names one
 		}
-		if n.Semaphore.Null() {
-			continue
+		if !n.Site.Undefined {
+			c.noteSite(n, lowest)
 		}
-		if c.addSemaphore(id, n); c.err != nil {
+		if !n.Semaphore.Null() {
+			c.addSemaphore(id, n)
+			if !c.relocatable() && !placed[n.Semaphore.Addr] {
+				placed[n.Semaphore.Addr] = true
+				c.checkSemaphorePlace(n.Semaphore.Addr, shownName(n))
+			}
+		}
+		if c.err != nil {
 			return
 		}
-		if !c.relocatable() && !found[n.Semaphore.Addr] {
-			found[n.Semaphore.Addr] = true
-			c.checkSemaphorePlace(n.Semaphore.Addr, shownID(n.Provider, n.Name))
+	}
+}
+
+// noteSite finds a note whose address is not that of code, and the operands that some tracer does not read. Some
+// images keep notes of functions that the linker has dropped: what it has left of an address is
+// below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
+func (c *fileChecker) noteSite(n *notes.Note, lowestCode uint64) {
+	at := n.Site.Addr
+	if at.Offset >= lowestCode && !c.code.Image.Executable(at) {
+		c.add(StrayNote, at, shownName(n), "a note names this address, which is not code")
+	}
+	for _, operand := range arch.SplitOperands(n.Args) {
+		if tracer := c.unreadBy(operand); tracer != "" {
+			c.add(UnreadArgument, at, shownName(n), "%s does not read the argument %s of the note", tracer, operand)
 		}
 	}
+}
+
+// unreadBy returns a tracer that does not read an operand with its size, "" if all do.
+func (c *fileChecker) unreadBy(operand string) (tracer string) {
+	size, place, hasSize := strings.Cut(operand, "@")
+	if !hasSize { // a word
+		size, place = "8", operand
+	}
+	switch strings.TrimPrefix(size, "-") {
+	case "1", "2", "4", "8":
+	default: // of a structure, a number of 16 bytes or, with an f, a floating-point number
+		return "gdb"
+	}
+	if unread := c.Machine.Traits().Arguments.Unread; unread != nil {
+		return unread(place)
+	}
+	return ""
 }
 
 // noteSections finds an image that has lost one of the two sections that notes make. The base
@@ -124,12 +152,6 @@ func (c *fileChecker) localizedBase() {
 	}
 }
 
-// hasLostNotes reports whether an image has lost all its notes, which noteSections reports. That sites and
-// guards have no notes is no finding of its own then.
-func (c *fileChecker) hasLostNotes(count int) bool {
-	return count == 0 && !c.relocatable() && c.sectionNamed(notes.BaseSection) != nil && c.set.applies(MissingNote)
-}
-
 // Whether images have notes for their records.
 const (
 	recordsWithNotes    = "records with notes"
@@ -166,7 +188,7 @@ func (c *fileChecker) addSemaphore(probe string, n *notes.Note) {
 	if slices.ContainsFunc(semaphores, func(have semaphore) bool { return have.id == id }) {
 		return
 	}
-	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")}
+	s := semaphore{id: id, finding: c.finding(SemaphoreMismatch, n.Site.Addr, shownName(n), "")}
 	s.name = c.semaphoreName(n.Semaphore)
 	if c.err == nil {
 		c.scope.notes[probe] = append(semaphores, s)
@@ -187,12 +209,8 @@ func (c *fileChecker) semaphoreName(s image.Ref) string {
 	return cmp.Or(name, c.code.Image.Place(s.Addr))
 }
 
-// shownID returns what findings call the probe of a note.
-func shownID(provider, name string) string {
-	p := linkerset.ProbeFromID(idOf(provider, name))
-	p.ID = ""
-	return nameOf(p)
-}
+// shownName returns what findings call the probe of a note.
+func shownName(n *notes.Note) string { return linkerset.DisplayName(n.Provider + ":::" + n.Name) }
 
 // disagreements finds the probes whose notes name several semaphores.
 func (l *link) disagreements(s *scope) {
@@ -219,67 +237,10 @@ func (c *fileChecker) notedCalls() iter.Seq[*sites.Site] {
 // linkAgain is what to do about an image whose records have no notes.
 const linkAgain = "link again with notes (--stapsdt beside a --layout), or, if objects are converted, compile again"
 
-// missingNotes finds the recorded probe calls without a note, in a file where each is to
-// have one: because the user says so, or as others of its records have one.
-func (c *fileChecker) missingNotes() {
-	if c.scope.brokenNotes {
-		return
-	}
-	wanted := c.set.opts.RequireNotes
-	if wanted && !c.relocatable() && !c.link.unconverted[c.index] && !has(c.sitesFrom(sites.FromNote)) && !has(c.recordedCalls()) {
+// requiredNotes finds an image that has neither records nor notes, if notes are required.
+func (c *fileChecker) requiredNotes() {
+	if c.set.opts.RequireNotes && !c.scope.brokenNotes && !c.relocatable() && !c.link.unconverted[c.index] && !has(c.sitesFrom(sites.FromNote)) && !has(c.recordedCalls()) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
-	}
-	if !wanted && !has(c.notedCalls()) {
-		return
-	}
-	advice := linkAgain
-	if c.relocatable() {
-		advice = "compile it again, and convert it with notes (--stapsdt)"
-	}
-	if patch.HasKernelSections(c.Object.Object) {
-		advice = "leave out --require-notes: kernels read no notes"
-	}
-	last := (*sites.Site)(nil)
-	for s := range c.recordedCalls() {
-		if s.Note == nil && (last == nil || last.Address != s.Address) {
-			c.add(MissingNote, s.Address, nameOf(c.probe(s)), "this site has a record and no note, so tracers do not find it; %s", advice)
-		}
-		last = s
-	}
-}
-
-// noteNames finds recorded calls whose note has another name than the probe's own structure: tracers do not find the probe by that.
-func (c *fileChecker) noteNames() {
-	seen := map[string]bool{}
-	for s := range c.notedCalls() {
-		probe, n := c.probe(s), s.Note
-		isSame := probe.Provider == linkerset.DisplayName(n.Provider) && probe.Name == linkerset.DisplayName(n.Name)
-		if c.err != nil || !probe.FromStruct || isSame || seen[n.ID()] {
-			continue
-		}
-		seen[n.ID()] = true
-		c.add(NoteName, s.Address, nameOf(probe), "its note names it %s:%s, so tracers do not find it as %s:%s; link with -B, or convert the object together with the one that defines the probe",
-			n.Provider, n.Name, linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
-	}
-}
-
-// strayNotes finds notes whose addresses are not those of code. Some
-// images keep notes of functions that the linker has dropped: what it has left of an address is
-// below all code, and no site; or if it leads into code, it is taken for one, whose state is unknown.
-func (c *fileChecker) strayNotes(notes []notes.Note) {
-	type probeAt struct {
-		at image.Addr
-		id string
-	}
-	lowest, seen := c.lowestCode(), map[probeAt]bool{}
-	for i := range notes {
-		n := &notes[i]
-		at := n.Site.Addr
-		key := probeAt{at, n.ID()}
-		if !n.Site.Undefined && at.Offset >= lowest && !c.code.Image.Executable(at) && !seen[key] {
-			seen[key] = true
-			c.add(StrayNote, at, shownID(n.Provider, n.Name), "a note names this address, which is not code")
-		}
 	}
 }
 
@@ -303,51 +264,4 @@ func (c *fileChecker) hasCode(at image.Addr) bool {
 	}
 	_, ok := c.code.Image.FileOffset(at)
 	return ok
-}
-
-// noteSites applies the rules for sites to those with a note and without a record: headers of
-// provider files make them, and SystemTap's.
-func (c *fileChecker) noteSites() {
-	last := (*sites.Site)(nil)
-	for s := range c.sitesFrom(sites.FromNote) {
-		if !c.hasCode(s.Address) {
-			continue
-		}
-		if c.noteSite(s, last); c.err != nil {
-			return
-		}
-		if last == nil || last.Address != s.Address { // the first of an address
-			last = s
-		}
-	}
-}
-
-// noteSite checks a site with a note alone. first is the last one with an address of its own, or nil: linkers fold functions
-// of several probes together.
-func (c *fileChecker) noteSite(s, first *sites.Site) {
-	place, n := c.function(s.Address), s.Note
-	if c.err != nil {
-		return
-	}
-	c.scope.noteProviders[n.Provider] = true
-	c.site(c.probe(s), s.Address, place.Function)
-	probe := shownID(n.Provider, n.Name)
-	if first != nil && first.Address == s.Address {
-		c.add(DuplicateRecord, s.Address, probe, "this site has a note already, of %s", shownID(first.Note.Provider, first.Note.Name))
-		return
-	}
-	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
-		c.add(UnanchoredSite, s.Address, probe, "no function holds this site")
-	}
-	found, err := c.space.Code(s)
-	c.fail(err)
-	switch {
-	case found.State == sites.Disabled:
-	case found.State == sites.Armed:
-		c.add(UnknownSite, s.Address, probe, "a breakpoint is at this site, in the file")
-	case found.To != "":
-		c.unclear = append(c.unclear, unclearSite{s.Address, probe, found})
-	default:
-		c.add(UnknownSite, s.Address, probe, "a note names this site, which holds % x and no nop", sites.CodeAt(c.code.Image, s.Address))
-	}
 }

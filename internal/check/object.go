@@ -91,7 +91,11 @@ func (c *fileChecker) dofEdits() {
 		c.dofImage()
 		return
 	}
-	c.dofFunctions()
+	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
+	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
+		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
+		return nil
+	}))
 	c.headerCalls()
 	for s := range c.sitesFrom(sites.FromEdit) {
 		if c.stubSite(s.Edit.Stub.ID, s.Address); c.err != nil {
@@ -136,15 +140,6 @@ func (c *fileChecker) headerCalls() {
 	}))
 }
 
-// dofFunctions notes the functions that the DOF of an object refers to.
-func (c *fileChecker) dofFunctions() {
-	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
-	c.fail(c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
-		c.link.dofReferences[c.symbols().Name(int(r.Sym))] = true
-		return nil
-	}))
-}
-
 // missingDOF finds the sites in objects that no DOF of the link names.
 func (l *link) missingDOF() {
 	for i := range l.dofSites {
@@ -169,7 +164,7 @@ func (c *fileChecker) dofImage() {
 		probe := c.probe(s)
 		function := probe.Function
 		probe.Function, probe.Args = "", nil
-		c.site(probe, s.Address, c.dofFunction(s.Address, function))
+		c.addSite(probe, s.Address, c.dofFunction(s.Address, function))
 	}
 	var siteAddrs []uint64
 	for i := range c.space.DOF {

@@ -1,126 +1,18 @@
 package check
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/image"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/notes"
 	"sdtconvert/internal/sites"
 	"sdtconvert/linkerset"
 )
-
-// records checks the records of a file.
-func (c *fileChecker) records() {
-	for _, fault := range c.space.Faults.Records {
-		c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault))
-	}
-	isKernels := func(l linkerset.Layout) bool { return l.Format == linkerset.Tracepoints }
-	layouts := slices.DeleteFunc(slices.Clone(c.space.RecordLayouts), isKernels)
-	if len(c.space.RecordLayouts) == 0 || !c.read() {
-		return
-	}
-	c.hasCalls = true
-	last := (*sites.Site)(nil)
-	for s := range c.sitesFrom(sites.FromRecord) {
-		if c.record(s, last); c.err != nil {
-			return
-		}
-		last = s
-	}
-	for _, fault := range c.code.RecordedFaults() {
-		c.addWhole(BrokenFunctions, "", "%s", withoutFile(fault))
-	}
-	c.checkBounds(layouts)
-	c.conversionTraits(layouts)
-}
-
-// record checks a record. last is the one before, sorted by address, or nil.
-func (c *fileChecker) record(s, last *sites.Site) {
-	probe := c.probe(s)
-	if c.err != nil {
-		return
-	}
-	id, place := nameOf(probe), c.code.Function(s.Address)
-	c.site(probe, s.Address, place.Function)
-	c.scope.recordProviders[linkerset.EncodeName(probe.Provider)] = true
-	if s.Kind == arch.Probe {
-		c.scope.recordedCalls[noteID(probe)] = true
-		c.calls = append(c.calls, probeCall{probe.ID, s.Address})
-	}
-	if !place.Known() {
-		c.add(UnanchoredSite, s.Address, id, "no function holds this site")
-	}
-	c.compareFunction(s, &place, id)
-	if last != nil && last.Address == s.Address {
-		c.add(DuplicateRecord, s.Address, id, "this site has a record already, of %s", fullName(c.probe(last)))
-	} else {
-		c.state(s, probe)
-	}
-	if c.err == nil {
-		c.recorded(&s.Entry, id)
-	}
-}
-
-// compareFunction compares the function that symbols name for a site with the one that is recorded. If both begin at one
-// place, other names are those of aliases, or of functions that are folded together.
-func (c *fileChecker) compareFunction(s *sites.Site, place *locate.Place, id string) {
-	recorded, ok := c.code.Recorded(s.Address, 0)
-	start := s.Address.Offset - place.FunctionOffset
-	if !ok || !place.Known() || place.NoSymbol || place.Recorded || place.Unsized || recorded.Start == start {
-		return
-	}
-	c.add(WrongFunction, s.Address, id, "this site is in %s by its symbol, and in %s, at %s, by the record",
-		cmp.Or(place.Symbol, place.Function), recorded.Raw, c.code.Image.Place(image.Addr{Section: s.Address.Section, Offset: recorded.Start}))
-}
-
-// state checks the code at a site.
-func (c *fileChecker) state(s *sites.Site, probe linkerset.Probe) {
-	id := nameOf(probe)
-	found, err := c.space.Code(s)
-	c.fail(err)
-	switch {
-	case found.State == sites.Disabled && s.Kind == arch.Enabled:
-		c.noteTest(s, probe)
-	case found.State == sites.Unconverted && !c.liveSites[s.Address]:
-		c.liveSites[s.Address] = true
-		c.add(LiveCall, s.Address, id, "a call or jump is at this site, and no disabled form")
-	case found.State == sites.Armed:
-		c.add(UnknownSite, s.Address, id, "a breakpoint is at this site, in the file")
-	case found.State == sites.Unknown && found.To != "":
-		c.unclear = append(c.unclear, unclearSite{s.Address, id, found})
-	case found.State == sites.Unknown:
-		c.unknown(s.Address, id, &found)
-	}
-}
-
-// unclearSite is a site with a branch whose target may be a stub or other code.
-type unclearSite struct {
-	at    image.Addr
-	probe string
-	found sites.Code
-}
-
-// unknown reports a site whose state is unknown.
-func (c *fileChecker) unknown(at image.Addr, probe string, found *sites.Code) {
-	c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(sites.CodeAt(c.code.Image, at)))
-}
-
-// reportUnclear reports the unclear sites that were not found to be calls of stubs.
-func (c *fileChecker) reportUnclear() {
-	for i := range c.unclear {
-		if s := &c.unclear[i]; !c.liveSites[s.at] {
-			c.unknown(s.at, s.probe, &s.found)
-		}
-	}
-}
 
 // recorded checks the probe object of a record.
 func (c *fileChecker) recorded(e *linkerset.Entry, id string) {
@@ -187,6 +79,17 @@ func fullName(p linkerset.Probe) Probe { return Probe{p.Provider, p.Module, p.Fu
 
 func (p Probe) String() string {
 	return p.Provider + ":" + p.Module + ":" + p.Function + ":" + p.Name
+}
+
+// recordSections checks the tables of functions and the sections of the records.
+func (c *fileChecker) recordSections() {
+	for _, fault := range c.code.RecordedFaults() {
+		c.addWhole(BrokenFunctions, "", "%s", withoutFile(fault))
+	}
+	isKernels := func(l linkerset.Layout) bool { return l.Format == linkerset.Tracepoints }
+	layouts := slices.DeleteFunc(slices.Clone(c.space.RecordLayouts), isKernels)
+	c.checkBounds(layouts)
+	c.conversionTraits(layouts)
 }
 
 // conversionTraits notes how an object was converted, or finds an image that holds records
@@ -258,8 +161,8 @@ func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 // imageTraits looks for what mixed conversions leave in an image: records of
 // several layouts, and several output sections of one name.
 func (c *fileChecker) imageTraits(layouts []linkerset.Layout) {
-	for _, layout := range layouts[1:] {
-		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(layout))
+	for i := 1; i < len(layouts); i++ {
+		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(layouts[i]))
 	}
 	seen := map[string]*elfreloc.Section{}
 	for i := range c.Sections {

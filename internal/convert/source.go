@@ -12,7 +12,6 @@ import (
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -127,15 +126,10 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		return nil, err
 	}
 	if named || scan.HasNotedSites() {
-		if o.Source.Load(); o.Source.Size > manyBytes {
-			parallel.ReserveHeap()
-		}
+		o.Source.Load()
 	}
 	return scan.Examine()
 }
-
-// manyBytes is the size of an object that is worth a parallel.ReserveHeap.
-const manyBytes = 1 << 20
 
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {

@@ -91,16 +91,21 @@ func innermost(blocks []span, address uint64) (n int, ok bool) {
 // Calls returns the calls of wanted functions.
 func (t *Lines) Calls(wanted func(name string) bool) (*Calls, error) {
 	r := &callReader{
-		prototypes: prototypes{t: t, wanted: wanted},
-		calls:      &Calls{t, map[string]*callsOf{}}, declared: map[dwarf.Offset]declared{},
+		t: t, calls: &Calls{t, map[string]*callsOf{}}, declared: map[dwarf.Offset]declared{},
 	}
 	for i := range t.units {
 		r.unit, r.index = &t.units[i], int32(i)
-		if err := r.read(); err != nil {
+		if err := t.eachDeclaration(r.unit, wanted, r.entry, r.declare); err != nil {
 			return r.calls, t.wrap(err)
 		}
 	}
-	r.resolve()
+	// With link-time optimisation another unit declares what is called.
+	for _, s := range r.sites {
+		if d, ok := r.declared[s.origin]; ok {
+			calls := r.of(d.name)
+			calls.returns = append(calls.returns, callReturn{s.address, d.parameters})
+		}
+	}
 	for _, c := range r.calls.byName {
 		slices.SortStableFunc(c.returns, func(a, b callReturn) int { return cmp.Compare(a.address, b.address) })
 		order(c.blocks)
@@ -110,7 +115,7 @@ func (t *Lines) Calls(wanted func(name string) bool) (*Calls, error) {
 
 // callReader reads the calls of all units.
 type callReader struct {
-	prototypes
+	t        *Lines
 	calls    *Calls
 	unit     *unit
 	index    int32 // of unit
@@ -134,40 +139,16 @@ type callSite struct {
 // What GCC has called call sites before DWARF 5.
 const tagGNUCallSite dwarf.Tag = 0x4109
 
-// read reads the entries of a unit.
-func (r *callReader) read() error {
-	var current *declaration
-	var entry *dwarf.Entry // that current is of
-	err := r.t.entries(r.unit, r.unit.entry, func(e *dwarf.Entry, depth int) error {
-		if current != nil && depth > current.depth {
-			if depth == current.depth+1 {
-				current.add(e)
-			}
-			return nil
-		}
-		if err := r.declare(current, entry); err != nil {
-			return err
-		}
-		r.outer = append(r.outer[:min(depth, len(r.outer))], e)
-		if current, entry = r.declaration(e, depth), e; current != nil {
-			return nil
-		}
-		if e.Tag == dwarf.TagCallSite || e.Tag == tagGNUCallSite {
-			r.call(e)
-		}
-		if structures[e.Tag] != "" {
-			return errSkipChildren
-		}
-		return nil
-	})
-	return cmp.Or(err, r.declare(current, entry))
-}
-
-// call notes the call that an entry describes, by the address behind it, which GCC has of tail calls too.
-func (r *callReader) call(e *dwarf.Entry) {
+// entry notes the blocks around what comes next, and the call that an entry describes, by the address behind it, which GCC has of
+// tail calls too.
+func (r *callReader) entry(e *dwarf.Entry, depth int) {
+	r.outer = append(r.outer[:min(depth, len(r.outer))], e)
+	if !r.unit.gnu || e.Tag != dwarf.TagCallSite && e.Tag != tagGNUCallSite {
+		return
+	}
 	for _, attr := range []dwarf.Attr{dwarf.AttrCallOrigin, dwarf.AttrAbstractOrigin} {
 		origin, ok := e.Val(attr).(dwarf.Offset)
-		if !ok || !r.unit.gnu {
+		if !ok {
 			continue
 		}
 		for _, behind := range []dwarf.Attr{dwarf.AttrCallReturnPC, dwarf.AttrLowpc} {
@@ -179,14 +160,10 @@ func (r *callReader) call(e *dwarf.Entry) {
 	}
 }
 
-// declare notes a declaration of a function without variable arguments, and where it counts: in its block, and in
-// its unit.
-func (r *callReader) declare(d *declaration, e *dwarf.Entry) error {
-	if d == nil || d.open {
-		return nil
-	}
+// declare notes a declaration, and where it counts: in its block, and in its unit.
+func (r *callReader) declare(d *declaration) error {
 	n := len(d.types)
-	r.declared[e.Offset] = declared{d.name, n}
+	r.declared[d.Offset] = declared{d.name, n}
 	calls := r.of(d.name)
 	unit, found := calls.declared[r.index]
 	unit.differ = unit.differ || found && unit.parameters != n
@@ -213,14 +190,4 @@ func (r *callReader) of(name string) *callsOf {
 		r.calls.byName[name] = &callsOf{declared: map[int32]unitCalls{}, numbers: map[int]bool{}}
 	}
 	return r.calls.byName[name]
-}
-
-// resolve finds what the calls are of. With link-time optimisation another unit declares it.
-func (r *callReader) resolve() {
-	for _, s := range r.sites {
-		if d, ok := r.declared[s.origin]; ok {
-			calls := r.of(d.name)
-			calls.returns = append(calls.returns, callReturn{s.address, d.parameters})
-		}
-	}
 }

@@ -47,17 +47,12 @@ func (c *cursor) fail(err error) {
 	}
 }
 
-// short notes that n bytes are not there.
-func (c *cursor) short(n uint64) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%#x bytes, %#x are left", n, len(c.data)-c.at)
-	}
-}
-
 // take returns the next n bytes, nil where fewer are left.
 func (c *cursor) take(n uint64) []byte {
 	if c.err != nil || n > uint64(len(c.data)-c.at) {
-		c.short(n)
+		if c.err == nil {
+			c.err = fmt.Errorf("%#x bytes, %#x are left", n, len(c.data)-c.at)
+		}
 		return nil
 	}
 	b := c.data[c.at:][:n:n]

@@ -70,19 +70,16 @@ func (s *scopes) at(address uint64) int32 {
 	return -1
 }
 
+// scopesOf reads the scopes of a unit, once, and finds which lies in which.
 func (t *Lines) scopesOf(u *unit) *scopes {
-	if u.scopes == nil {
-		u.scopes = &scopes{}
-		if err := t.readScopes(u); err != nil {
-			t.fail(err)
-		}
-		u.scopes.nest()
+	if u.scopes != nil {
+		return u.scopes
 	}
-	return u.scopes
-}
-
-// nest sorts the ranges and finds which lies in which.
-func (s *scopes) nest() {
+	s := &scopes{}
+	u.scopes = s
+	if err := t.readScopes(u); err != nil {
+		t.fail(err)
+	}
 	slices.SortStableFunc(s.ranges, func(a, b scopeRange) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.scope, b.scope))
 	})
@@ -95,6 +92,7 @@ func (s *scopes) nest() {
 		s.ranges[i].outer = outer
 		outer = int32(i)
 	}
+	return s
 }
 
 // readScopes reads the entries of a unit from first to last (section 2.3): no

@@ -89,7 +89,10 @@ func NewLines(o *elfreloc.Object, m arch.Machine) (*Lines, error) {
 		}
 	}
 	err := t.findUnits()
-	t.sortSpans()
+	// Of several units that claim one place, for functions that the linker has kept once, the first shall answer:
+	// spansContaining starts from the end.
+	slices.Reverse(t.spans)
+	order(t.spans)
 	return t, t.wrap(err)
 }
 
@@ -124,14 +127,6 @@ func spansContaining(spans []span, address uint64, f func(s *span) bool) bool {
 // addresses.
 func (t *Lines) isCode(address uint64) bool {
 	return t.code.Find(0, address) >= 0
-}
-
-// sortSpans orders the spans for look-ups. Of several units that claim one
-// place, for functions that the linker has kept once, the first shall answer:
-// spansContaining starts from the end.
-func (t *Lines) sortSpans() {
-	slices.Reverse(t.spans)
-	order(t.spans)
 }
 
 // address returns the address that was given to a place, and whether there is one.

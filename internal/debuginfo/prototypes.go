@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -17,118 +18,99 @@ const maxParameters = 64
 // there; one has several if units disagree about the number of its parameters. count is how many names
 // are wanted, at most: a unit is read up to the last of them.
 func (t *Lines) Prototypes(wanted func(name string) bool, count int) (map[string][][]Parameter, error) {
-	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter)}
-	err := p.read()
-	return p.found, t.wrap(err)
-}
-
-// read reads all units.
-func (p *prototypes) read() error {
-	for i := range p.t.units {
-		if err := p.unit(&p.t.units[i]); err != nil {
-			return err
+	declared, err := t.declarations(wanted, count)
+	found := make(map[string][][]Parameter)
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		for _, types := range declared[name] {
+			if slices.ContainsFunc(found[name], func(have []Parameter) bool { return len(have) == len(types) }) {
+				continue
+			}
+			params := make([]Parameter, len(types))
+			for i, e := range types {
+				var paramErr error
+				params[i], paramErr = t.parameter(e)
+				err = cmp.Or(err, paramErr)
+			}
+			found[name] = append(found[name], params)
 		}
 	}
-	return nil
+	return found, t.wrap(err)
 }
 
 // errLastEntry ends the reading of a unit.
 var errLastEntry = errors.New("the last entry")
 
-// prototypes looks for declarations.
-type prototypes struct {
-	t      *Lines
-	wanted func(string) bool
-	count  int
-	found  map[string][][]Parameter
-	// entries are the parameters of each declaration. They are nil if none are wanted.
-	entries map[string][][]*dwarf.Entry
+// declarations returns the entries of the parameters of each declaration that Prototypes reads.
+func (t *Lines) declarations(wanted func(name string) bool, count int) (map[string][][]*dwarf.Entry, error) {
+	found := make(map[string][][]*dwarf.Entry)
+	for i := range t.units {
+		names := map[string]bool{} // that the unit declares
+		err := t.eachDeclaration(&t.units[i], wanted, func(*dwarf.Entry, int) {}, func(d *declaration) error {
+			names[d.name] = true
+			found[d.name] = append(found[d.name], d.types)
+			if len(names) >= count {
+				return errLastEntry
+			}
+			return nil
+		})
+		if err != nil && err != errLastEntry {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
-// declaration is one that is being read.
+// declaration is one of a function.
 type declaration struct {
+	*dwarf.Entry
 	name  string
 	depth int            // of its entry
 	types []*dwarf.Entry // of its parameters
 	open  bool           // whether it has no prototype, or one with `...'
 }
 
-// unit reads the entries of a unit, up to the last wanted prototype.
-func (p *prototypes) unit(u *unit) error {
+// eachDeclaration reads a unit. It calls declared with each declaration of a function without variable arguments under a
+// wanted name, and before that outside with each entry that is in none.
+func (t *Lines) eachDeclaration(u *unit, wanted func(name string) bool, outside func(e *dwarf.Entry, depth int), declared func(*declaration) error) error {
 	var current *declaration
-	names := map[string]bool{} // that the unit declares with a prototype
-	err := p.t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
+	end := func() error {
+		if d := current; d != nil && !d.open {
+			current = nil
+			return declared(d)
+		}
+		return nil
+	}
+	err := t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
 		if current != nil && depth > current.depth {
-			if depth == current.depth+1 {
-				current.add(e)
+			switch {
+			case depth > current.depth+1:
+			case e.Tag == dwarf.TagFormalParameter && len(current.types) < maxParameters:
+				current.types = append(current.types, e)
+			case e.Tag == dwarf.TagUnspecifiedParameters: // `...', or no prototype
+				current.open = true
 			}
 			return nil
 		}
-		if err := p.addDeclaration(current); err != nil {
+		if err := end(); err != nil {
 			return err
-		}
-		if current != nil && !current.open {
-			names[current.name] = true
 		}
 		current = nil
-		switch {
-		case len(names) >= p.count:
-			return errLastEntry
-		case structures[e.Tag] != "":
+		if outside(e, depth); structures[e.Tag] != "" {
 			return errSkipChildren // no function of C is declared in a structure
 		}
-		current = p.declaration(e, depth)
+		if e.Tag != dwarf.TagSubprogram || e.AttrField(dwarf.AttrDeclaration) == nil {
+			return nil
+		}
+		linkage, name := namesOf(e)
+		if name = cmp.Or(linkage, name); wanted(name) {
+			current = &declaration{Entry: e, name: name, depth: depth}
+		}
 		return nil
 	})
-	if err != nil && err != errLastEntry {
+	if err != nil {
 		return err
 	}
-	return p.addDeclaration(current)
-}
-
-// declaration returns the declaration that an entry begins, nil if it is not a wanted one.
-func (p *prototypes) declaration(e *dwarf.Entry, depth int) *declaration {
-	if e.Tag != dwarf.TagSubprogram || e.AttrField(dwarf.AttrDeclaration) == nil {
-		return nil
-	}
-	linkage, name := namesOf(e)
-	if name = cmp.Or(linkage, name); !p.wanted(name) {
-		return nil
-	}
-	return &declaration{name: name, depth: depth}
-}
-
-// add adds what an entry inside of a declaration says.
-func (d *declaration) add(e *dwarf.Entry) {
-	switch {
-	case e.Tag == dwarf.TagFormalParameter && len(d.types) < maxParameters:
-		d.types = append(d.types, e)
-	case e.Tag == dwarf.TagUnspecifiedParameters: // `...', or no prototype
-		d.open = true
-	}
-}
-
-// addDeclaration records a declaration of a function without variable arguments.
-func (p *prototypes) addDeclaration(d *declaration) error {
-	if d == nil || d.open {
-		return nil
-	}
-	if p.entries != nil {
-		p.entries[d.name] = append(p.entries[d.name], d.types)
-	}
-	sameNumber := func(params []Parameter) bool { return len(params) == len(d.types) }
-	if slices.ContainsFunc(p.found[d.name], sameNumber) {
-		return nil
-	}
-	params := make([]Parameter, len(d.types))
-	for i, e := range d.types {
-		var err error
-		if params[i], err = p.parameter(e); err != nil {
-			return err
-		}
-	}
-	p.found[d.name] = append(p.found[d.name], params)
-	return nil
+	return end()
 }
 
 // Parameter is what is known of a parameter's type.
@@ -154,13 +136,26 @@ const (
 const maxTypes = 32
 
 // parameter returns what is known of the type of a parameter.
-func (p *prototypes) parameter(e *dwarf.Entry) (Parameter, error) {
-	u, typ, size, err := p.underlying(e)
+func (t *Lines) parameter(e *dwarf.Entry) (Parameter, error) {
+	u, typ, size, err := t.underlying(e)
 	if err != nil {
 		return Parameter{}, err
 	}
 	if typ != nil && structures[typ.Tag] != "" {
-		return p.structure(u, typ)
+		// One of a word, of nothing but integers and pointers in their places, is passed as an integer is: x86-64
+		// psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
+		// smaller one the rest of the word would hold anything, and big-endian machines
+		// disagree where it is.
+		size, _ := typ.Val(dwarf.AttrByteSize).(int64)
+		convention, _ := typ.Val(dwarf.AttrCalling).(int64)
+		byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
+		if byValue && size == int64(u.addrSize) {
+			ok, err := t.isInteger(u, typ)
+			if err != nil || ok {
+				return Parameter{Size: int(size)}, err
+			}
+		}
+		return Parameter{Other: structures[typ.Tag]}, nil
 	}
 	return scalar(u, typ, size), nil
 }
@@ -168,14 +163,14 @@ func (p *prototypes) parameter(e *dwarf.Entry) (Parameter, error) {
 // underlying follows the type of an entry through aliases, and through an enumeration to its
 // underlying type. It returns the last type, its unit and the size in bytes, which an
 // enumeration sets; the type is nil where none is known.
-func (p *prototypes) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
+func (t *Lines) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
 	enumerated := false
 	for range maxTypes {
 		next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
 		if !ok {
 			break
 		}
-		if u, e, err = p.t.at(next); err != nil || e == nil {
+		if u, e, err = t.at(next); err != nil || e == nil {
 			return nil, nil, 0, err
 		}
 		if !enumerated {
@@ -237,36 +232,18 @@ const passedByValue = 0x05 // DW_CC_pass_by_value, which compilers of C++ tell
 // value.
 var cLanguages = map[int64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
 
-// structure returns the parameter that a structure or a union makes. One of a word, of
-// nothing but integers and pointers in their places, is passed as an integer is: x86-64
-// psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
-// smaller one the rest of the word would hold anything, and big-endian machines
-// disagree where it is.
-func (p *prototypes) structure(u *unit, typ *dwarf.Entry) (Parameter, error) {
-	size, _ := typ.Val(dwarf.AttrByteSize).(int64)
-	convention, _ := typ.Val(dwarf.AttrCalling).(int64)
-	byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
-	if byValue && size == int64(u.addrSize) {
-		ok, err := p.isInteger(u, typ)
-		if err != nil || ok {
-			return Parameter{Size: int(size)}, err
-		}
-	}
-	return Parameter{Other: structures[typ.Tag]}, nil
-}
-
 // isInteger reports whether a structure has members, and all are integers and
 // pointers in their places.
-func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
+func (t *Lines) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 	members, ok := 0, true
-	err := p.t.entries(u, typ.Offset, func(e *dwarf.Entry, depth int) (err error) {
+	err := t.entries(u, typ.Offset, func(e *dwarf.Entry, depth int) (err error) {
 		switch {
 		case depth != 1 || !ok:
 		case e.Tag == dwarf.TagInheritance:
 			ok = false
 		case e.Tag == dwarf.TagMember:
 			members++
-			ok, err = p.inPlace(e)
+			ok, err = t.inPlace(e)
 		}
 		return err
 	})
@@ -274,7 +251,7 @@ func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 }
 
 // inPlace reports whether a member is an integer or a pointer at a multiple of its size.
-func (p *prototypes) inPlace(member *dwarf.Entry) (bool, error) {
+func (t *Lines) inPlace(member *dwarf.Entry) (bool, error) {
 	var offset int64 // bytes; of a union there is none
 	if f := member.AttrField(dwarf.AttrDataMemberLoc); f != nil {
 		var ok bool
@@ -282,7 +259,7 @@ func (p *prototypes) inPlace(member *dwarf.Entry) (bool, error) {
 			return false, nil
 		}
 	}
-	u, typ, size, err := p.underlying(member)
+	u, typ, size, err := t.underlying(member)
 	if err != nil || typ == nil || structures[typ.Tag] != "" || member.AttrField(dwarf.AttrBitSize) != nil {
 		return false, err
 	}

@@ -19,11 +19,10 @@ func (a Type) equal(b Type) bool { return a.Name == b.Name && maps.Equal(a.Enume
 // DeclaredTypes returns the types of the parameters of functions, as Prototypes finds them. A function whose declarations
 // differ is not there.
 func (t *Lines) DeclaredTypes(wanted func(name string) bool, count int) (map[string][]Type, error) {
-	p := &prototypes{t: t, wanted: wanted, count: count, found: make(map[string][][]Parameter), entries: make(map[string][][]*dwarf.Entry)}
+	declared, err := t.declarations(wanted, count)
 	all := make(map[string][]Type)
-	err := p.read()
-	for name, declarations := range p.entries {
-		for i, parameters := range declarations {
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		for i, parameters := range declared[name] {
 			var types []Type
 			for _, e := range parameters {
 				typ, typeErr := t.resolveType(e)

@@ -70,11 +70,22 @@ func readFiles(im image.Image, addr uint64, data []byte) (probes []FunctionProbe
 		if err != nil {
 			return probes, at, err
 		}
-		f := &fileReader{im: im, addr: addr + at, data: data[at : at+n]}
-		fileProbes, err := f.read()
-		probes = append(probes, fileProbes...)
-		if err != nil {
-			return probes, at, err
+		file := data[at : at+n]
+		f := &fileReader{im: im, addr: addr + at, data: file, text: string(file), left: reread * n, relative: map[uint64]bool{}}
+		f.readSections()
+		for _, s := range f.sections {
+			if s.typ == sectURelHdr && f.err == nil {
+				f.relocations(s)
+			}
+		}
+		for _, s := range f.sections {
+			if s.typ == sectProvider && f.err == nil {
+				f.provider(s)
+			}
+		}
+		probes = append(probes, f.probes...)
+		if f.err != nil {
+			return probes, at, f.err
 		}
 		at += n
 	}
@@ -119,22 +130,6 @@ var errOverlap = errors.New("has tables that overlap many times")
 
 // reread is how often a file is read at most, in all. DTrace's have nothing that overlaps.
 const reread = 4
-
-func (f *fileReader) read() ([]FunctionProbe, error) {
-	f.text, f.left, f.relative = string(f.data), reread*uint64(len(f.data)), map[uint64]bool{}
-	f.readSections()
-	for _, s := range f.sections {
-		if s.typ == sectURelHdr && f.err == nil {
-			f.relocations(s)
-		}
-	}
-	for _, s := range f.sections {
-		if s.typ == sectProvider && f.err == nil {
-			f.provider(s)
-		}
-	}
-	return f.probes, f.err
-}
 
 func (f *fileReader) fail(format string, args ...any) {
 	if f.err == nil {

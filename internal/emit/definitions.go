@@ -61,7 +61,11 @@ func (n *Requirements) write(a assembler) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
 		if object := providerPrefix + name; !n.defined[object] && !n.exported[object] {
-			w.provider(object, name)
+			// A struct sdt_provider: name, prov_entry, id, sdt_refs.
+			text := w.begin(Symbol{Name: object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Size: uint64(5 * w.word)}, "set_sdt_providers_set")
+			w.Word(text, 0)
+			w.Zero(4 * w.word)
+			w.end(text, name)
 		}
 	}
 	for _, p := range probes {
@@ -128,14 +132,6 @@ func (w *definitionWriter) begin(symbol Symbol, set string) (text string) {
 	w.Label(self)
 	w.Keep(self, entry)
 	return fmt.Sprintf(".Lsdt_string%d", w.count)
-}
-
-// provider writes a struct sdt_provider: name, prov_entry, id, sdt_refs.
-func (w *definitionWriter) provider(object, name string) {
-	text := w.begin(Symbol{Name: object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Size: uint64(5 * w.word)}, "set_sdt_providers_set")
-	w.Word(text, 0)
-	w.Zero(4 * w.word)
-	w.end(text, name)
 }
 
 // probe writes a struct sdt_probe: version, prov, probe_entry, argtype_list, mod,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -251,7 +250,7 @@ func withReferences(path string, native []extraction) (fd int, err error) {
 			return err
 		}
 		for _, x := range native {
-			if isEmpty(syms.Named(x.symbol)) {
+			if len(maps.Collect(syms.Named(x.symbol))) == 0 {
 				e.AddSymbol(elfreloc.Symbol{Name: x.symbol, Bind: elf.STB_GLOBAL})
 			}
 		}
@@ -285,13 +284,6 @@ func editedDescriptor(e *elfreloc.Edit) (fd int, err error) {
 		return -1, err
 	}
 	return newDescriptor(data)
-}
-
-func isEmpty(symbols iter.Seq2[int, elfreloc.Symbol]) bool {
-	for range symbols {
-		return false
-	}
-	return true
 }
 
 // withCode converts code. Each file of it takes the place of one of the files that it was generated of. Those

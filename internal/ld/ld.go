@@ -177,28 +177,19 @@ func (l *link) wait(cmd *exec.Cmd, err error) (process.Status, error) {
 	return process.StatusOf(cmd.ProcessState), nil
 }
 
-// recordedKinds returns the kinds of sites that a link has records of.
-func recordedKinds(needs []*probeNeeds) (kinds []arch.Kind) {
-	for kind := range arch.Kinds {
-		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.kinds[kind] }) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
 // boundFlags returns the flags that make the linker define the bounds of the sections of
-// records of some kinds. Linkers define __start_<section> and __stop_<section> only if something
+// records that a link has. Linkers define __start_<section> and __stop_<section> only if something
 // refers to them. Nothing in a FreeBSD kernel does: its linker_file_lookup_set asks for
 // the symbols by name, and says ENOENT if they are missing.
-func boundFlags(layout linkerset.Layout, kinds []arch.Kind) []string {
+func boundFlags(layout linkerset.Layout, needs []*probeNeeds) (words []string) {
 	if layout.Format != linkerset.FreeBSD {
 		return nil
 	}
-	var words []string
-	for _, kind := range kinds {
-		section := layout.Section(kind)
-		words = append(words, "-u", "__start_"+section, "-u", "__stop_"+section)
+	for kind := range arch.Kinds {
+		if slices.ContainsFunc(needs, func(p *probeNeeds) bool { return p.kinds[kind] }) {
+			section := layout.Section(kind)
+			words = append(words, "-u", "__start_"+section, "-u", "__stop_"+section)
+		}
 	}
 	return words
 }

@@ -195,7 +195,7 @@ func (l *link) requirements(files []*servedFile, converts bool) (lacking *emit.R
 		return nil, nil, err
 	}
 	if !l.Convert.Patch.NoRecords {
-		flags = boundFlags(l.layout(), recordedKinds(needs))
+		flags = boundFlags(l.layout(), needs)
 	}
 	lacking, err = l.lackingDefinitions(files)
 	return lacking, flags, err

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"sdtconvert/internal/emit"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/supervise"
@@ -142,8 +141,11 @@ func (p runPlan) arguments(args []string, gnu bool) []string {
 func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervisor) (process.Status, error) {
 	if p.needsGeneratedCode(c.examiner) {
 		generated, r, err := l.generate(p, c)
-		if r.isStopped || err != nil || r.status != (process.Status{}) {
-			return r.status, cmp.Or(err, stopError(r))
+		if r.isStopped && err == nil {
+			err = errReported
+		}
+		if err != nil || r.status != (process.Status{}) {
+			return r.status, err
 		}
 		p = generated
 		s.Close()
@@ -169,14 +171,6 @@ func (l *link) runUntilDefined(p runPlan, c *fileConverter, s *supervise.Supervi
 		return r.status, errReported
 	}
 	return l.finishLink(p.output, r.status, err, p.conversion.withFiles(r.found...).unconverted())
-}
-
-// stopError returns an error if a run was stopped, and why was printed.
-func stopError(r runResult) error {
-	if r.isStopped {
-		return errReported
-	}
-	return nil
 }
 
 // runForOutput runs the linker for its output.
@@ -436,7 +430,11 @@ func (r *supervisedRun) definitions() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.state.recordDefinitions(objectsOf(lacking))
+	var defined []string // probe objects
+	if lacking != nil {
+		defined = lacking.Objects()
+	}
+	r.state.recordDefinitions(defined)
 	if references := ltoReferences(files); len(references) > 0 && r.linker.family != lld {
 		if lacking == nil {
 			lacking = r.machineOf(files)
@@ -447,12 +445,4 @@ func (r *supervisedRun) definitions() ([]byte, error) {
 		return []byte(emptyArchive), nil
 	}
 	return lacking.Object()
-}
-
-// objectsOf returns the probe objects that requirements lack, none of nil.
-func objectsOf(lacking *emit.Requirements) []string {
-	if lacking == nil {
-		return nil
-	}
-	return lacking.Objects()
 }

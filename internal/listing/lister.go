@@ -39,7 +39,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		out.fail(fault)
 	}
 	// What dtrace -G has edited is listed where it is linked.
-	space.Sites = slices.DeleteFunc(space.Sites, sites.HasSource(sites.FromEdit))
+	space.Sites = slices.DeleteFunc(space.Sites, func(site sites.Site) bool { return site.Source == sites.FromEdit })
 	if len(space.RecordLayouts)+len(space.Sites)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
@@ -51,7 +51,12 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		return err
 	}
 	if o.Semaphores {
-		l.warnOfNotes()
+		for _, fault := range l.Faults.Notes {
+			l.Places.Warn(fault)
+		}
+		if l.Faults.NotesUnread != nil {
+			l.Places.Warn(l.Faults.NotesUnread)
+		}
 	}
 	for i := range space.Sites {
 		if err := l.add(&space.Sites[i]); err != nil {
@@ -59,16 +64,6 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		}
 	}
 	return nil
-}
-
-// warnOfNotes warns of the notes that cannot be read.
-func (l *lister) warnOfNotes() {
-	for _, fault := range l.Faults.Notes {
-		l.Places.Warn(fault)
-	}
-	if l.Faults.NotesUnread != nil {
-		l.Places.Warn(l.Faults.NotesUnread)
-	}
 }
 
 // add puts a site into the line of its probe.

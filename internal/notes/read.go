@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/linkerset"
 )
 
 // Note is a note of .note.stapsdt that Read has found: one of SystemTap's sys/sdt.h, or one that a conversion has
@@ -27,6 +28,11 @@ type Note struct {
 
 // ID returns the id of the note's probe: what a stub's name would have.
 func (n *Note) ID() string { return n.Provider + "___" + n.Name }
+
+// Names reports whether the note names a probe.
+func (n *Note) Names(p *linkerset.Probe) bool {
+	return p.Provider == linkerset.DisplayName(n.Provider) && p.Name == linkerset.DisplayName(n.Name)
+}
 
 // Read returns the notes of an object or a linked file, in their order. What cannot be
 // read of them is in faults, each an *elfreloc.Error; err keeps a whole section from

@@ -1,7 +1,7 @@
 // Package sites reads the probe sites of a code space: an object, a linked file, or what a
 // process has loaded of one. Records, notes, DTrace's object format and the edits of dtrace -G
-// describe sites. Package sites merges them, so that each probe of a site is there once, with all
-// that describes it.
+// describe sites. Package sites reads them one after the other, so that each probe of a site is there once: each
+// adds the sites that those before it do not have.
 //
 // Begin with New and Space.Read. Code tells what is at a site, Semaphore which one
 // belongs to it.
@@ -11,6 +11,7 @@ import (
 	"debug/elf"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -22,7 +23,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// Source is what describes a site.
+// Source is what a site is known from. Each site has one: a record, else a note, else DTrace's object format or an
+// edit of dtrace -G. What else describes it is an export for those who do not read records.
 type Source uint8
 
 const (
@@ -38,11 +40,14 @@ type Site struct {
 	// Space.Memory.
 	linkerset.Entry
 	Source Source
-	Note   *notes.Note  // nil if no note names the site; of several, the one of the record's probe
-	Edit   *dtrace.Edit // of FromEdit
 
-	probe    *linkerset.Probe   // nil for FromRecord
-	function *notes.FunctionRow // of a record without a note; nil if no table of functions has the site
+	// The exports of a record that say where its arguments and its semaphore are.
+
+	Note *notes.Note        // nil if no note names the site; of several, the one of the record's probe
+	Row  *notes.FunctionRow // of the table of functions; nil if the table has no row of the site, or the site has a note
+
+	Edit  *dtrace.Edit     // of FromEdit
+	probe *linkerset.Probe // nil for FromRecord
 }
 
 // Operands say where the arguments are: those of the note, or for a NOP from the start those of the table of functions; "" for others.
@@ -50,17 +55,11 @@ func (s *Site) Operands() string {
 	switch {
 	case s.Note != nil:
 		return s.Note.Args
-	case s.function != nil:
-		return s.function.Operands
+	case s.Row != nil:
+		return s.Row.Operands
 	}
 	return ""
 }
-
-// HasTable reports whether a site without a note is in a table of functions.
-func (s *Site) HasTable() bool { return s.function != nil }
-
-// IsCall reports whether a site without a note is known to have been a call, whose arguments are where those of calls are.
-func (s *Site) IsCall() bool { return s.function != nil && !s.function.IsNop }
 
 // Options say which names stubs and probe objects have, and which records are read.
 type Options struct {
@@ -83,11 +82,10 @@ type Space struct {
 	Sites         []Site             // sorted by address; at one address records come first, and then notes
 	RecordLayouts []linkerset.Layout // those of Layouts that have records or faults
 	Notes         []notes.Note
-	Functions     []notes.FunctionRow // if some record has no note
 	DOF           []dof.FunctionProbe // of a linked file
 	Faults        Faults
 
-	functionsRead bool
+	rows func() ([]notes.FunctionRow, error) // of the tables of functions
 }
 
 // Faults are what could not be read of a space.
@@ -96,7 +94,6 @@ type Faults struct {
 	Notes   []error // each an *elfreloc.Error
 	// NotesUnread keeps whole sections of notes from being read.
 	NotesUnread error
-	Functions   []error         // of tables of functions, each an *elfreloc.Error
 	DOF         []error         // each an *elfreloc.Error
 	Edits       []patch.Refusal // marks of dtrace -G whose sites have none of its forms
 }
@@ -107,6 +104,10 @@ func New(o *elfreloc.Object, file, memory image.Image, base uint64, opts Options
 	return &Space{
 		Options: opts, Object: o, File: file, Memory: memory, Base: base,
 		Probes: linkerset.NewProbes(memory, opts.ProbePrefix),
+		rows: sync.OnceValues(func() ([]notes.FunctionRow, error) {
+			rows, _, err := notes.ReadFunctions(o, file)
+			return rows, err
+		}),
 	}
 }
 
@@ -116,24 +117,31 @@ func (s *Space) Read() error {
 	if err := linkerset.CheckVersion(s.Object); err != nil {
 		return err
 	}
-	if err := s.readRecords(); err != nil {
-		return err
+	for _, read := range []func() error{s.readRecords, s.readNotes, s.addRows, s.readDOF} {
+		if err := read(); err != nil {
+			return err
+		}
+		slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Address.Compare(b.Address) })
 	}
-	s.Notes, s.Faults.Notes, s.Faults.NotesUnread = notes.Read(s.Object, s.File)
-	if err := s.addNotes(); err != nil {
-		return err
-	}
-	if err := s.addFunctions(); err != nil {
-		return err
-	}
-	if err := s.readDOF(); err != nil {
-		return err
-	}
-	s.sort()
 	return nil
 }
 
-// readRecords reads the records of all layouts.
+// mostFolded bounds the sites of one address that its notes and rows are compared with. Linkers fold a few functions
+// together; in a hostile file all records may be of one address.
+const mostFolded = 64
+
+// sitesAt returns the sites of an address, at most mostFolded. The sites have to be sorted.
+func (s *Space) sitesAt(at image.Addr) []Site {
+	first, _ := slices.BinarySearchFunc(s.Sites, at, func(site Site, at image.Addr) int { return site.Address.Compare(at) })
+	end := first
+	for end < min(first+mostFolded, len(s.Sites)) && s.Sites[end].Address == at {
+		end++
+	}
+	return s.Sites[first:end]
+}
+
+// readRecords reads the records of all layouts, or of an image without section headers those to which its tables of
+// functions lead.
 func (s *Space) readRecords() error {
 	for _, layout := range s.Layouts {
 		entries, faults, err := layout.Read(s.Memory)
@@ -149,106 +157,58 @@ func (s *Space) readRecords() error {
 			s.Sites = append(s.Sites, Site{Entry: entries[i]})
 		}
 	}
-	if len(s.RecordLayouts) == 0 && len(s.Object.Sections) == 0 {
-		if err := s.readLoadedRecords(); err != nil {
-			return err
-		}
-	}
-	s.sort()
-	return nil
-}
-
-// readFunctions reads the tables of functions, once.
-func (s *Space) readFunctions() (err error) {
-	if !s.functionsRead {
-		s.functionsRead = true
-		s.Functions, s.Faults.Functions, err = notes.ReadFunctions(s.Object, s.File)
-	}
-	return err
-}
-
-// addFunctions gives records that have lost their notes, or never had any, their rows in the tables of functions.
-func (s *Space) addFunctions() error {
-	isBare := func(site Site) bool { return site.Source == FromRecord && site.Note == nil && site.Kind == arch.Probe }
-	if !slices.ContainsFunc(s.Sites, isBare) {
+	if len(s.RecordLayouts) > 0 || len(s.Object.Sections) > 0 {
 		return nil
 	}
-	if err := s.readFunctions(); err != nil || len(s.Functions) == 0 {
-		return err
-	}
-	rows := make(map[image.Addr]*notes.FunctionRow, len(s.Functions))
-	for i := range s.Functions {
-		rows[s.Functions[i].Site.Add(s.Base)] = &s.Functions[i]
-	}
-	for i := range s.Sites {
-		if site := &s.Sites[i]; isBare(*site) {
-			site.function = rows[site.Address]
-		}
-	}
-	return nil
-}
-
-// readLoadedRecords reads the records of an image without section headers, to which its tables of functions lead.
-func (s *Space) readLoadedRecords() (err error) {
-	if err := s.readFunctions(); err != nil {
-		return err
-	}
-	for i := range s.Functions {
-		f := &s.Functions[i]
-		if !f.Recorded {
+	rows, err := s.rows()
+	for i := range rows {
+		row := &rows[i]
+		if !row.Recorded {
 			continue
 		}
-		layout := linkerset.Layout{Format: f.Format}
+		layout := linkerset.Layout{Format: row.Format}
 		if !slices.Contains(s.RecordLayouts, layout) {
 			s.RecordLayouts = append(s.RecordLayouts, layout)
 		}
-		entry, fault := layout.ReadRecord(s.Memory, f.Kind, f.Record.Add(s.Base))
+		entry, fault := layout.ReadRecord(s.Memory, row.Kind, row.Record.Add(s.Base))
 		if fault != nil {
 			s.Faults.Records = append(s.Faults.Records, fault)
 			continue
 		}
-		s.Sites = append(s.Sites, Site{Entry: entry, function: f})
+		s.Sites = append(s.Sites, Site{Entry: entry})
 	}
-	return nil
+	return err
 }
 
-// sort sorts the sites by address, stably.
-func (s *Space) sort() {
-	slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Address.Compare(b.Address) })
-}
-
-// noteKey identifies what a note says: a probe at an address.
-type noteKey struct {
-	at             image.Addr
-	provider, name string
-}
-
-// addNotes gives records their notes, and adds the sites of notes without a record, each probe of a site
-// once: headers of others make notes without records, linkers fold functions of several
-// probes together, and they leave notes of functions that they have dropped, whose addresses
-// are not those of code.
-func (s *Space) addNotes() error {
-	if len(s.Notes) == 0 {
-		return nil
-	}
-	recorded := make(map[image.Addr]int, len(s.Sites)) // the first record of each address
-	for i := len(s.Sites) - 1; i >= 0; i-- {
-		recorded[s.Sites[i].Address] = i
+// readNotes gives records their notes, those of their own probes if there are several, and adds the sites of notes
+// without a record, each probe of a site once: headers of others make such notes, linkers fold functions of several
+// probes together, and they leave notes of functions that they have dropped, whose addresses are not those of code.
+func (s *Space) readNotes() error {
+	s.Notes, s.Faults.Notes, s.Faults.NotesUnread = notes.Read(s.Object, s.File)
+	type probeAt struct {
+		at             image.Addr
+		provider, name string
 	}
 	var others []Site
-	seen := map[noteKey]bool{}
+	seen := map[probeAt]bool{}
 	for i := range s.Notes {
 		n := &s.Notes[i]
 		if n.Site.Undefined {
 			continue
 		}
 		at := n.Site.Addr.Add(s.Base)
-		key := noteKey{at, n.Provider, n.Name}
-		if first, ok := recorded[at]; ok {
-			if err := s.addNote(s.Sites[first:], n); err != nil {
+		records := s.sitesAt(at)
+		for i := range records {
+			site := &records[i]
+			if site.Note == nil {
+				site.Note = n
+			} else if probe, err := s.Probe(site); err != nil {
 				return err
+			} else if n.Names(&probe) {
+				site.Note = n
 			}
-		} else if !seen[key] && s.File.Executable(n.Site.Addr) {
+		}
+		if key := (probeAt{at, n.Provider, n.Name}); len(records) == 0 && !seen[key] && s.File.Executable(n.Site.Addr) {
 			seen[key] = true
 			others = append(others, Site{
 				Entry: linkerset.Entry{Kind: arch.Probe, Address: at}, Source: FromNote, Note: n,
@@ -260,31 +220,23 @@ func (s *Space) addNotes() error {
 	return nil
 }
 
-// mostFolded is how many records of one address are compared with each of its notes. Linkers fold a few functions
-// together; in a hostile file all records may be of one address.
-const mostFolded = 64
-
-// addNote gives a note to the records at the beginning of a list that are of one address: to those without
-// one, and to those of the note's own probe.
-func (s *Space) addNote(records []Site, n *notes.Note) error {
-	for i := range records[:min(len(records), mostFolded)] {
-		site := &records[i]
-		if site.Address != records[0].Address {
-			break
-		}
-		if site.Note == nil {
-			site.Note = n
-			continue
-		}
-		probe, err := s.Probe(site)
-		if err != nil {
-			return err
-		}
-		if probe.Provider == linkerset.DisplayName(n.Provider) && probe.Name == linkerset.DisplayName(n.Name) {
-			site.Note = n
+// addRows gives records without notes their rows in the tables of functions. Only calls have notes, so tests alone
+// are no reason to read the tables.
+func (s *Space) addRows() error {
+	isBare := func(site Site) bool { return site.Source == FromRecord && site.Note == nil }
+	if !slices.ContainsFunc(s.Sites, func(site Site) bool { return isBare(site) && site.Kind == arch.Probe }) {
+		return nil
+	}
+	rows, err := s.rows()
+	for i := range rows {
+		described := s.sitesAt(rows[i].Site.Add(s.Base))
+		for j := range described {
+			if isBare(described[j]) {
+				described[j].Row = &rows[i]
+			}
 		}
 	}
-	return nil
+	return err
 }
 
 // readDOF adds the sites that nothing but DTrace's object format describes, or in an object what `dtrace -G` has edited.
@@ -292,29 +244,24 @@ func (s *Space) readDOF() (err error) {
 	if s.Object.Type == elf.ET_REL {
 		return s.readEdits()
 	}
-	if s.DOF, s.Faults.DOF, err = dof.Read(s.Object, s.File); err != nil || len(s.DOF) == 0 {
+	if s.DOF, s.Faults.DOF, err = dof.Read(s.Object, s.File); err != nil {
 		return err
 	}
-	described := make(map[image.Addr]bool, len(s.Sites))
-	for i := range s.Sites {
-		described[s.Sites[i].Address] = true
-	}
+	var others []Site
 	for _, p := range s.DOF {
 		probe := &linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}
 		for _, d := range p.Sites {
-			if at := d.Addr.Add(s.Base); !described[at] {
-				s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: d.Kind, Address: at}, Source: FromDOF, probe: probe})
+			if at := d.Addr.Add(s.Base); len(s.sitesAt(at)) == 0 {
+				others = append(others, Site{Entry: linkerset.Entry{Kind: d.Kind, Address: at}, Source: FromDOF, probe: probe})
 			}
 		}
 	}
+	s.Sites = append(s.Sites, others...)
 	return nil
 }
 
 func (s *Space) readEdits() error {
 	edits, marks, err := dtrace.Edits(s.Object)
-	if err != nil {
-		return err
-	}
 	s.Faults.Edits = marks
 	for i := range edits {
 		e := &edits[i]
@@ -322,7 +269,7 @@ func (s *Space) readEdits() error {
 		at := image.Addr{Section: e.Section, Offset: e.Record}
 		s.Sites = append(s.Sites, Site{Entry: linkerset.Entry{Kind: e.Stub.Kind, Address: at}, Source: FromEdit, Edit: e, probe: &probe})
 	}
-	return nil
+	return err
 }
 
 // Probe returns the probe of a site, as its record's probe object or what else describes it has it.
@@ -331,15 +278,10 @@ func (s *Space) Probe(site *Site) (linkerset.Probe, error) {
 		return *site.probe, nil
 	}
 	probe, err := s.Probes.Lookup(site.Entry.Probe)
-	if f := site.function; f != nil && f.Types != "" && len(probe.Args) == 0 {
-		for i, native := range strings.Split(f.Types, "\x00") {
+	if row := site.Row; row != nil && row.Types != "" && len(probe.Args) == 0 {
+		for i, native := range strings.Split(row.Types, "\x00") {
 			probe.Args = append(probe.Args, linkerset.Argument{Index: i, Native: native})
 		}
 	}
 	return probe, err
-}
-
-// HasSource returns a function that reports whether a site has a source.
-func HasSource(source Source) func(Site) bool {
-	return func(s Site) bool { return s.Source == source }
 }

@@ -235,10 +235,10 @@ func (s *Space) Semaphore(site *Site) (semaphore image.Ref, ok bool, err error) 
 	switch {
 	case site.Kind == arch.Enabled:
 		return s.loadedSemaphore(site)
-	case site.Note == nil && site.function != nil:
-		semaphore = site.function.Semaphore
 	case site.Note != nil:
 		semaphore = site.Note.Semaphore
+	case site.Row != nil:
+		semaphore = site.Row.Semaphore
 	}
 	if semaphore.Null() {
 		return image.Ref{}, false, nil

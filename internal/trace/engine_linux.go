@@ -133,15 +133,6 @@ func (t *tracer) start() error {
 	return nil
 }
 
-// attach arms what a process has loaded.
-func (t *tracer) attach(p *tracee) {
-	found, err := p.Look()
-	if err != nil {
-		t.Warn(err)
-	}
-	t.attachSites(p, found)
-}
-
 // attachSites arms sites.
 func (t *tracer) attachSites(p *tracee, found []*probe.Site) {
 	begun := time.Now()

@@ -38,7 +38,11 @@ func (t *tracer) attachProcess(pid int) error {
 		return explainOpen(pid, err)
 	}
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		t.attach(p)
+		found, err := p.Look()
+		if err != nil {
+			t.Warn(err)
+		}
+		t.attachSites(p, found)
 		switch {
 		case t.processes[pid] != p || !p.isLent:
 			return nil

@@ -116,5 +116,9 @@ func (m *Mode) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 // Behind returns the address that an instruction at an address is about, which ends with
 // the distance from its own end.
 func (m *Mode) Behind(insn []byte, at uint64) uint64 {
-	return m.address(at + uint64(len(insn)) + uint64(Field(insn)))
+	sum := at + uint64(len(insn)) + uint64(Field(insn))
+	if m.Bits == 32 { // where addresses wrap around
+		return uint64(uint32(sum))
+	}
+	return sum
 }

@@ -12,7 +12,23 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Context) (arch.Change,
 		return m.disableNop(s, k, env)
 	}
 	if env.SemaphoreBytes != 0 && k == arch.Enabled {
-		return m.test(s)
+		// It goes to the helper that loads the semaphore, as it went to the stub.
+		c := arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTestHelper, Reloc: m.Distance(s.Offset + 1)}
+		switch {
+		case s.Form == arch.CondTail && len(s.Code) == longLen:
+			c.New = m.branch(s.Code[0], s.Code[1]) // jcc rel32
+			c.Reloc.Offset++
+		case s.Form == arch.Tail && (len(s.Code) == branchLen || len(s.Code) == longLen):
+			c.New = m.jump(len(s.Code))
+		case s.Form == arch.Call && len(s.Code) == branchLen:
+			c.New = m.branch(OpCall) // call rel32
+		case s.Form == arch.Call && len(s.Code) == longLen:
+			c.New = m.branch(prefixAddr, OpCall) // addr32 call rel32; addr16 in 32-bit mode
+			c.Reloc.Offset++
+		default:
+			return arch.Change{}, refuseLength(s, arch.Enabled)
+		}
+		return c, nil
 	}
 	if env.ReturnThunk && s.Form != arch.Call {
 		return m.disableThunk(s, k, env)
@@ -52,30 +68,9 @@ func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Context) (arch.Chan
 	}
 	code := s.Code
 	if env.Armable && len(code) == branchLen {
-		code = m.armableNop()
+		code = m.disabled().armable[arch.Probe].length(arch.Call, branchLen)
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), RecordedOffset: s.Offset}, nil
-}
-
-// test makes an is-enabled site go to the helper that loads the semaphore, as it went to
-// the stub.
-func (m *Mode) test(s arch.Site) (arch.Change, error) {
-	c := arch.Change{Site: s, RecordedOffset: s.Offset, Target: arch.TargetTestHelper, Reloc: m.Distance(s.Offset + 1)}
-	switch {
-	case s.Form == arch.CondTail && len(s.Code) == longLen:
-		c.New = m.branch(s.Code[0], s.Code[1]) // jcc rel32
-		c.Reloc.Offset++
-	case s.Form == arch.Tail && (len(s.Code) == branchLen || len(s.Code) == longLen):
-		c.New = m.jump(len(s.Code))
-	case s.Form == arch.Call && len(s.Code) == branchLen:
-		c.New = m.branch(OpCall) // call rel32
-	case s.Form == arch.Call && len(s.Code) == longLen:
-		c.New = m.branch(prefixAddr, OpCall) // addr32 call rel32; addr16 in 32-bit mode
-		c.Reloc.Offset++
-	default:
-		return arch.Change{}, refuseLength(s, arch.Enabled)
-	}
-	return c, nil
 }
 
 // jump returns jmp rel32, followed by int3 if there is room.

@@ -70,11 +70,6 @@ func (f *family) length(form arch.Form, n int) []byte {
 	return f[form][i]
 }
 
-// armableNop returns the armable form of a direct call.
-func (m *Mode) armableNop() []byte {
-	return m.disabled().armable[arch.Probe].length(arch.Call, branchLen)
-}
-
 // pad fills code up to a length with int3.
 func pad(length int, code ...byte) []byte {
 	return append(slices.Clip(code), bytes.Repeat([]byte{OpInt3}, length-len(code))...)

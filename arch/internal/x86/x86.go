@@ -87,14 +87,6 @@ type disabledForms struct {
 	mark           forms.Mark
 }
 
-// address returns a sum of addresses and distances: addresses of 32 bits wrap around.
-func (m *Mode) address(sum uint64) uint64 {
-	if m.Bits == 32 {
-		return uint64(uint32(sum))
-	}
-	return sum
-}
-
 // branch returns an instruction that ends with a distance, as it is before relocation.
 func (m *Mode) branch(opcode ...byte) []byte { return append(opcode, m.Field[:]...) }
 

@@ -127,10 +127,6 @@ func (t *Target) Name(name string, flags []string) error {
 			return fmt.Errorf("%s: unknown machine for %s; give an object of the link", flag, name)
 		}
 	}
-	return t.set(abi)
-}
-
-func (t *Target) set(abi elfreloc.ABI) error {
 	o, err := blank(abi, t.System.OSABI())
 	if err != nil {
 		return err

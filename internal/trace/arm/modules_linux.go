@@ -23,7 +23,8 @@ func (a *Armer) Look() ([]*probe.Site, error) {
 	loaded := map[string]bool{}
 	for _, m := range process.Modules {
 		version := versionOf(m)
-		key := mappingKey(m, version)
+		// What is loaded later is found, also from another file of that name.
+		key := fmt.Sprintf("%#x %s %d %d", m.Base, m.Path, version.device, version.inode)
 		loaded[key] = true
 		if _, known := a.modules[key]; known || m.Image == nil || m.Image.Machine() != a.Machine {
 			continue
@@ -111,11 +112,6 @@ func versionOf(m *image.Module) (version fileVersion) {
 		version = fileVersion{m.Path, uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim, stat.Ctim}
 	}
 	return version
-}
-
-// mappingKey identifies a module of a process, so that one which is loaded later is found, also from another file of that name.
-func mappingKey(m *image.Module, version fileVersion) string {
-	return fmt.Sprintf("%#x %s %d %d", m.Base, m.Path, version.device, version.inode)
 }
 
 // fileVersion identifies a file and what it holds. It is zero if that is not known.

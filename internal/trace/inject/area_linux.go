@@ -110,7 +110,8 @@ func (in *Injector) mapCode(start, length uint64) error {
 // mapped records what the process has mapped for the tracer.
 func (in *Injector) mapped(m image.Mapping) {
 	if in.cachedSpace != nil {
-		in.cachedSpace.add(m)
+		i := sort.Search(len(in.cachedSpace.maps), func(i int) bool { return in.cachedSpace.maps[i].End > m.Start })
+		in.cachedSpace.maps = slices.Insert(in.cachedSpace.maps, i, m)
 	}
 }
 

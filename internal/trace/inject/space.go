@@ -30,12 +30,6 @@ func newAddressSpace(maps []image.Mapping, page, brk, top uint64) *addressSpace 
 	return s
 }
 
-// add adds what was mapped.
-func (s *addressSpace) add(m image.Mapping) {
-	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].End > m.Start })
-	s.maps = slices.Insert(s.maps, i, m)
-}
-
 const (
 	lowest    = 1 << 20 // below are null pointers with an offset
 	stackRoom = 256 << 20

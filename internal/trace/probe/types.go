@@ -188,19 +188,15 @@ func arguments(m *image.Module, s *foundSite, types []debuginfo.Type, reader *ar
 		}
 		a.Format = formatOf(a.Type, &operand, m.Image.Encoding().Word())
 		if t, ok := notes.IntegerType(a.Type, machine); ok && a.Format != Float && a.Format != Unreadable && a.Kind != arch.InVector && t.Size <= a.Size {
-			narrow(&a.Operand, t, m.Image.Encoding().Order == binary.ByteOrder(binary.BigEndian))
+			// Headers pass an int as a word, too.
+			if a.Kind == arch.InMemory && m.Image.Encoding().Order == binary.ByteOrder(binary.BigEndian) {
+				a.Value += uint64(a.Size - t.Size)
+			}
+			a.Size, a.Signed = t.Size, t.Signed
 		}
 		all = append(all, a)
 	}
 	return all
-}
-
-// narrow reads an operand as an integer of a type that is not larger: headers pass an int as a word, too.
-func narrow(o *arch.Operand, t notes.ArgType, isBigEndian bool) {
-	if o.Kind == arch.InMemory && isBigEndian {
-		o.Value += uint64(o.Size - t.Size)
-	}
-	o.Size, o.Signed = t.Size, t.Signed
 }
 
 // escaped returns the names of an enumeration's values, as they are shown.
@@ -218,11 +214,10 @@ func escaped(names map[int64]string) map[int64]string {
 // hasCallArguments reports whether the arguments of a site without a note are in the registers of a call. A NOP that the source has may have its
 // arguments anywhere.
 func hasCallArguments(m *image.Module, from *sites.Site) bool {
-	if from.IsCall() {
-		return true
+	if from.Row != nil {
+		return !from.Row.IsNop
 	}
 	nops := m.Image.Machine().Traits().Nops
 	code, err := m.Image.Bytes(from.Address, uint64(len(nops[0])))
-	isNop := err != nil || slices.ContainsFunc(nops, func(nop []byte) bool { return slices.Equal(nop, code) })
-	return !from.HasTable() && !isNop
+	return err == nil && !slices.ContainsFunc(nops, func(nop []byte) bool { return slices.Equal(nop, code) })
 }
