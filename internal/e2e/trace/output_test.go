@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
@@ -165,29 +164,6 @@ func TestPerfetto(t *testing.T) {
 	expect.OK(t, json.Unmarshal(disk.Read(t, path), &document))
 }
 
-// Each line of JSON is an event.
-func TestJSON(t *testing.T) {
-	program := orders(t)
-	out, _, err := tools.Command{}.Apart(converter, "trace", "--format", "json", "--", program, "tea", "\x01\"")
-	expect.OK(t, err)
-	var events []map[string]any
-	for line := range strings.Lines(out) {
-		var event map[string]any
-		expect.OK(t, json.Unmarshal([]byte(line), &event))
-		when, _ := event["time"].(string)
-		expect.Value(time.Parse(time.RFC3339Nano, when))(t)
-		expect.Equal(t, event["tid"], event["pid"])
-		for _, name := range []string{"time", "pid", "tid"} {
-			delete(event, name)
-		}
-		events = append(events, event)
-	}
-	expect.Equal(t, 2, len(events))
-	expect.Equal(t, map[string]any{
-		"provider": "shop", "module": "orders", "function": "main", "name": "placed", "args": map[string]any{"arg0": 2.0, "arg1": "\x01\""},
-	}, events[1])
-}
-
 // An output is neither made nor emptied before there is something to write, and no program is replaced.
 func TestOutputsAreKept(t *testing.T) {
 	program := orders(t)
@@ -220,18 +196,6 @@ func TestHistogramsOfPrograms(t *testing.T) {
 		if !regexp.MustCompile(c.want).MatchString(out) {
 			t.Errorf("%s: got\n%s", c.flags, out)
 		}
-	}
-}
-
-// Floating-point numbers are read from vector registers, from memory and by their declared types, by jumps and by breakpoints.
-func TestFloats(t *testing.T) {
-	t.Parallel()
-	program := compile(t, gcc(), "testdata/floats.c")
-	declared := write(t, "fl.d", "provider fl { probe numbers(double, float, double, double, int); };")
-	for _, flags := range [][]string{nil, {"--breakpoints"}} {
-		got := trace(t, slices.Concat(flags, []string{"-s", declared, "--filter", "arg0 < 0.25", "--", program})...)
-		expect.OK(t, got.err, "%s", got.messages)
-		expect.Equal(t, []string{"fl:floats:main:numbers(-2, 0, -16, -2, 0)", "fl:floats:main:numbers(-0.75, 0.25, -6, -0.75, 1)"}, got.lines)
 	}
 }
 

@@ -41,16 +41,14 @@ func strength() int {
 type Tests struct {
 	// Dimensions are what the values of a test are of: machine, compiler, linker and so on.
 	Dimensions []string
-	// Short is how many tests a short run has besides those of Always, 1 if it is 0.
-	Short int
 	// Singly is for a test whose pairs of values other tests of the package have: its usual
 	// run has each value, not each pair.
 	Singly bool
 
-	names []string
-	rows  [][]string
-	tests []func(t *testing.T)
-	in    []runs
+	names  []string
+	rows   [][]string
+	tests  []func(t *testing.T)
+	always []bool
 }
 
 // New returns an empty product of some dimensions.
@@ -58,38 +56,23 @@ func New(dimensions ...string) *Tests { return &Tests{Dimensions: dimensions} }
 
 // Add adds a test under a name. values has one for each dimension.
 func (p *Tests) Add(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, inSome)
+	p.add(name, values, test, false)
 }
 
 // Always adds a test that every run has, because more than two of its values make it
 // hard.
 func (p *Tests) Always(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, inEvery)
+	p.add(name, values, test, true)
 }
 
-// AddToWhole adds a test that only runs of whole products have, and of which no pair has to
-// occur in others.
-func (p *Tests) AddToWhole(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, inWhole)
-}
-
-// runs are the runs that a test is in.
-type runs int
-
-const (
-	inSome  runs = iota // those whose array has it
-	inEvery             // all
-	inWhole             // those of whole products
-)
-
-func (p *Tests) add(name string, values []string, test func(t *testing.T), in runs) {
+func (p *Tests) add(name string, values []string, test func(t *testing.T), always bool) {
 	if len(values) != len(p.Dimensions) {
 		panic(fmt.Sprintf("%s has the values %q, and the product the dimensions %q", name, values, p.Dimensions))
 	}
 	p.names = append(p.names, name)
 	p.rows = append(p.rows, values)
 	p.tests = append(p.tests, test)
-	p.in = append(p.in, in)
+	p.always = append(p.always, always)
 }
 
 // Run runs the tests that a run of this kind has.
@@ -110,51 +93,29 @@ func (p *Tests) Run(t *testing.T) {
 func (p *Tests) ofRun(name string) []bool {
 	switch strength() {
 	case 0:
-		return p.choose(0)
+		return Cover(p.rows, p.always, 0)
 	case 1:
 		return p.short(name)
 	}
-	return p.usual()
-}
-
-// usual returns the tests of a usual run.
-func (p *Tests) usual() []bool {
 	if p.Singly {
-		return p.choose(1)
+		return Cover(p.rows, p.always, 1)
 	}
-	return p.choose(2)
+	return Cover(p.rows, p.always, 2)
 }
 
-// short returns the tests of a short run: some of those that have each value, others for
+// short returns the tests of a short run: those of Always, and one of those that have each value, another for
 // tests of other names.
 func (p *Tests) short(name string) []bool {
-	chosen := p.choose(1)
+	chosen := Cover(p.rows, p.always, 1)
 	var free []int
 	for i, yes := range chosen {
-		if yes && p.in[i] != inEvery {
+		if yes && !p.always[i] {
 			free = append(free, i)
 			chosen[i] = false
 		}
 	}
-	for _, i := range spread(name, free, max(p.Short, 1)) {
+	for _, i := range spread(name, free, 1) {
 		chosen[i] = true
-	}
-	return chosen
-}
-
-// choose chooses the tests of a run of some strength.
-func (p *Tests) choose(strength int) []bool {
-	var at []int // the tests that there is a choice of
-	var rows [][]string
-	var kept []bool
-	for i, in := range p.in {
-		if in != inWhole || strength == 0 {
-			at, rows, kept = append(at, i), append(rows, p.rows[i]), append(kept, in == inEvery)
-		}
-	}
-	chosen := make([]bool, len(p.rows))
-	for j, yes := range Cover(rows, kept, strength) {
-		chosen[at[j]] = yes
 	}
 	return chosen
 }

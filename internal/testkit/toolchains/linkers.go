@@ -21,7 +21,6 @@ const (
 	Scripts                        // SECTIONS in linker scripts
 	CrossReferences                // --cref
 	GCCPlugin                      // GCC's plugin for link-time optimisation
-	PluginWithR                    // the same with -r
 	GroupsWithR                    // what -r makes of COMDAT groups can be linked
 	RetainWithR                    // what -r makes of SHF_GNU_RETAIN is retained
 	Distances                      // distances of 4 bytes in data
@@ -54,8 +53,7 @@ var linkers = []Linker{
 }
 
 var lldCannot = map[Feature]string{
-	GCCPlugin:   "lld takes no plugin of GCC",
-	PluginWithR: "lld takes no plugin of GCC",
+	GCCPlugin: "lld takes no plugin of GCC",
 }
 
 // moldCannot returns what mold cannot do: 1.10 in the first suite, 2.37 in trixie.
@@ -64,7 +62,6 @@ func moldCannot() map[Feature]string {
 		DynamicRELR:     "glibc loads no SHT_RELR of mold",
 		Scripts:         "mold takes no SECTIONS",
 		CrossReferences: "mold has no --cref",
-		PluginWithR:     "mold makes local what the plugin generates with -r",
 	}
 	if since("trixie") {
 		cannot[GroupsWithR] = "gold refuses mold's groups, which follow their members"

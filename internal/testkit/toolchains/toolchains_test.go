@@ -1,8 +1,6 @@
 package toolchains_test
 
 import (
-	"debug/elf"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,32 +154,12 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 			toolchains.Scripts:         {l.Path, "-r", "-T", script, plain},
 			toolchains.CrossReferences: {"gcc", driver, "-Wl,--cref", plain},
 			toolchains.GCCPlugin:       {"gcc", driver, "-flto", late},
-			toolchains.PluginWithR:     {"gcc", driver, "-flto", "-r", "-flinker-output=nolto-rel", late},
 		} {
 			out := filepath.Join(directory, "out")
 			said, err := tools.Try(command[0], append(command[1:], "-o", out)...)
-			if err == nil && feature == toolchains.PluginWithR {
-				err = hasMain(out)
-			}
 			expect.Equal(t, err == nil, l.Can(feature), "%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
 		}
 	}
-}
-
-// hasMain fails for an object without a function main that others can call.
-func hasMain(object string) error {
-	f, err := elf.Open(object)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err == nil && !slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
-		return s.Name == "main" && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)
-	}) {
-		err = errors.New("no global function main")
-	}
-	return err
 }
 
 // packages returns those that scripts/install-tools installs in the suite.
