@@ -372,8 +372,15 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 		return
 	}
 	codeFD, hasCode := r.plan.code.descriptors[f]
-	if hasCode && !r.state.isFirstReadOfCode(f) { // of a file that the line names twice, lld generates code once
-		codeFD = r.plan.code.empty
+	if hasCode {
+		isFirst, err := r.isFirstRead(f, o.Path)
+		if err != nil {
+			r.stopWithError(o, err)
+			return
+		}
+		if !isFirst {
+			codeFD = r.plan.code.empty
+		}
 	}
 	if script := r.state.scriptOfMixedFormats(f); script != "" {
 		r.stopWithError(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
@@ -394,6 +401,32 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 		fd, err = r.converter.open(f)
 	}
 	r.giveDescriptor(o, fd, err)
+}
+
+// isFirstRead reports whether the linker reads a file in whose place it gets generated code for the first time: of a file that the line
+// names twice, lld generates code once. A member of a thin archive may be a file that the line names as well. lld leaves such
+// a member out of the link, so the code is for the file under the name that the line has; it fails if both have one name.
+func (r *supervisedRun) isFirstRead(f *servedFile, path string) (bool, error) {
+	words := 0
+	for _, a := range r.plan.line.args {
+		if a.kind == inputArg && a.value == path {
+			words++
+		}
+	}
+	if f.isSurelyRead && words == 0 {
+		return false, nil
+	}
+	before := r.state.readCode(f, path)
+	for _, earlier := range before {
+		if earlier == path {
+			words--
+		}
+	}
+	if f.isSurelyRead && words <= 0 {
+		return false, fmt.Errorf("%s: is linked by this name and as a member of a thin archive, and holds code for link-time optimisation; "+
+			"leave it out of one of the two, or compile it with -fno-lto", path)
+	}
+	return len(before) == 0, nil
 }
 
 // giveDescriptor answers with a descriptor, and closes it, or stops the linker for the error that there is

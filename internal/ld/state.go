@@ -20,7 +20,7 @@ type runState struct {
 	found         map[supervise.Identity]*foundFile
 	order         []*foundFile // found, in the order of the opens
 	opened        map[*servedFile]bool
-	codeRead      map[*servedFile]bool // files whose generated code the linker has read
+	codeReads     map[*servedFile][]string // the paths by which the linker has read files in whose place it gets generated code
 
 	converting sync.WaitGroup // found files that are not ready
 }
@@ -62,7 +62,7 @@ type runResult struct {
 func newRunState(before runResult) *runState {
 	s := &runState{
 		hasConverted: before.hasConverted, foreignScript: before.foreignScript,
-		found: map[supervise.Identity]*foundFile{}, opened: maps.Clone(before.opened), codeRead: map[*servedFile]bool{},
+		found: map[supervise.Identity]*foundFile{}, opened: maps.Clone(before.opened), codeReads: map[*servedFile][]string{},
 	}
 	if s.opened == nil {
 		s.opened = map[*servedFile]bool{}
@@ -127,13 +127,14 @@ func (s *runState) open(f *servedFile) (runsAgain bool) {
 	return s.mustRunAgain
 }
 
-// isFirstReadOfCode reports whether the linker reads the generated code of a file for the first time.
-func (s *runState) isFirstReadOfCode(f *servedFile) bool {
+// readCode records that the linker reads a file in whose place it gets generated code, and returns the paths by which it has read
+// the file before.
+func (s *runState) readCode(f *servedFile, path string) (before []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isFirst := !s.codeRead[f]
-	s.codeRead[f] = true
-	return isFirst
+	before = s.codeReads[f]
+	s.codeReads[f] = append(before[:len(before):len(before)], path)
+	return before
 }
 
 // scriptOfMixedFormats records what a file, which the linker reads next, says of formats. If the link then has

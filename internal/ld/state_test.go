@@ -74,8 +74,12 @@ func TestStop(t *testing.T) {
 func TestCodeIsReadOnce(t *testing.T) {
 	a, b := served("a", nil), served("b", nil)
 	s := newRunState(runResult{})
-	expect.Equal(t, []bool{true, true, false, false}, []bool{s.isFirstReadOfCode(a), s.isFirstReadOfCode(b), s.isFirstReadOfCode(a), s.isFirstReadOfCode(b)})
-	expect.Equal(t, true, newRunState(s.result(process.Status{})).isFirstReadOfCode(a))
+	for _, f := range []*servedFile{a, b} {
+		expect.Equal(t, nil, s.readCode(f, "a"))
+		expect.Equal(t, []string{"a"}, s.readCode(f, "./a"))
+		expect.Equal(t, []string{"a", "./a"}, s.readCode(f, "a"))
+	}
+	expect.Equal(t, nil, newRunState(s.result(process.Status{})).readCode(a, "a"))
 }
 
 // A file that many threads come to is converted once, and is in the result.

@@ -370,6 +370,33 @@ func TestProbesInArchivesOfBitcode(t *testing.T) {
 	}
 }
 
+// A file of bitcode that the line names stays in the program if it is a member of a thin archive, too: lld opens it for both. If the
+// linker calls both by one name, the link is refused.
+func TestBitcodeInThinArchive(t *testing.T) {
+	l, clang := toolchains.AMD64.Linker("lld"), toolchains.Clang.Name
+	tools.Need(t, clang, "ar", l.Path)
+	enter(t, l.Path)
+	disk.Write(t, "main.c", []byte("int main(void) { return 0; }\n"))
+	disk.Write(t, "start.c", []byte("#include <stdio.h>\n#include <sdt.h>\n"+
+		"__attribute__((constructor)) static void start(void) { DTRACE_PROBE(app___start); puts(\"start\"); }\n"))
+	tools.Must(t, clang, "-O2", "-c", "main.c")
+	tools.Must(t, clang, "-O2", "-flto", "-I"+tools.Root("include"), "-c", "start.c")
+	expect.OK(t, os.Mkdir("thin", 0o755))
+	expect.OK(t, os.Chdir("thin"))
+	tools.Must(t, "ar", "qcTS", "libthin.a", "../start.o")
+	expect.OK(t, os.Chdir(".."))
+	tools.Must(t, "ar", "qcTS", "libthin.a", "start.o")
+	link := []string{"--ld-path=" + wrappers + "/ld.lld", "-o", "linked", "main.o"}
+	for _, inputs := range []string{"thin/libthin.a start.o", "start.o thin/libthin.a", "thin/libthin.a ./start.o ./thin/libthin.a"} {
+		tools.Must(t, clang, append(link, strings.Fields(inputs)...)...)
+		expect.Equal(t, "start\n", tools.Must(t, "./linked"), "%s", inputs)
+		tools.Must(t, converter, "check", "--require", "app:::start", "linked")
+	}
+	expect.OK(t, os.Remove("linked"))
+	tools.Refuses(t, "start.o: is linked by this name and as a member of a thin archive", clang, append(link, "libthin.a", "start.o")...)
+	disk.Absent(t, "linked")
+}
+
 // A link in which generated code would be in the output twice, or whose archives would be extracted otherwise than for the
 // bitcode, ends with an error and without an output. Bitcode that nothing refers to is left out.
 func TestBitcodeThatWouldBeLinkedOtherwise(t *testing.T) {
