@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/lto"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -126,10 +127,15 @@ func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 		return nil, err
 	}
 	if named || scan.HasNotedSites() {
-		o.Source.Load()
+		if o.Source.Load(); o.Source.Size > manyBytes {
+			parallel.ReserveHeap()
+		}
 	}
 	return scan.Examine()
 }
+
+// manyBytes is the size of an object that is worth a parallel.ReserveHeap.
+const manyBytes = 1 << 20
 
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {

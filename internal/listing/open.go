@@ -54,10 +54,16 @@ func File(path string, o *Options, done func(*Listing)) {
 	}
 }
 
+// largeFile is the size of a file that is worth a parallel.ReserveHeap, in bytes.
+const largeFile = 8 << 20
+
 // source lists a file or a member of an archive.
 func (o *Options) source(src *input.Source, out *Listing) error {
 	if typ, err := src.Type(); err == nil && typ != input.ELFFile && src.Member != nil {
 		return errNoProbes
+	}
+	if src.Size > largeFile {
+		parallel.ReserveHeap()
 	}
 	code, err := locate.Open(src, o.Places)
 	if err != nil {

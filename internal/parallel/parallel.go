@@ -10,7 +10,7 @@ import (
 // them is the caller's.
 func Each(n, jobs int, work func(i int)) {
 	if n >= manyFiles {
-		reserve()
+		ReserveHeap()
 	}
 	step := share(n, jobs)
 	var next atomic.Int64
@@ -33,12 +33,8 @@ func Each(n, jobs int, work func(i int)) {
 	wg.Wait()
 }
 
-// manyFiles is how many files are worth a reserve.
+// manyFiles is how many files are worth a ReserveHeap.
 const manyFiles = 32
-
-// reserve keeps memory that is never touched, and so takes none. A small heap is collected every few objects, which takes a
-// third of the time of many small ones.
-var reserve = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
 
 // share returns how many files a thread takes at a time. Neighbours are often of one
 // directory, where threads would wait for each other to create and rename files; but
