@@ -34,6 +34,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if p.changesNothing() {
 		return nil
 	}
+	// Its probes are converted now: an image is to show only those that no conversion has met.
 	for i := range p.Scan.Object.Sections {
 		if p.Scan.Object.Sections[i].Name == UnconvertedSection && len(p.Sites) > 0 && p.Scan.hasMarks() {
 			e.Empty(i)
@@ -131,16 +132,16 @@ func (a *applier) disableSection(sites []Site) error {
 // recordSites adds the records, the notes and the functions of the sites of one kind in a text section, and has
 // their relocations keep these alive.
 func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
-	opts := &a.p.Scan.Settings
+	settings := &a.p.Scan.Settings
 	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
-	if isNoted || a.tables != nil || !opts.NoRecords {
+	if isNoted || a.tables != nil || !settings.NoRecords {
 		records, err := a.makeRecords(sites)
 		if err != nil {
 			return err
 		}
-		if !opts.NoRecords {
-			if anchors, err = opts.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
+		if !settings.NoRecords {
+			if anchors, err = settings.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
 				return err
 			}
 		}
@@ -157,7 +158,7 @@ func (a *applier) recordSites(kind arch.Kind, sites []*Site) error {
 			}
 		}
 	}
-	if !opts.DropRelocations {
+	if !settings.DropRelocations {
 		a.e.GrowRelocations(*sites[0].Relocs, len(sites))
 	}
 	for i, s := range sites {
@@ -181,7 +182,7 @@ func (a *applier) keepAlive(s *Site, refs []linkerset.SymbolRef) error {
 	return nil
 }
 
-// makeRecords returns the records of sites in one text section. With Options.NoRecords they name
+// makeRecords returns the records of sites in one text section. With Settings.NoRecords they name
 // no probes: notes need their sites alone.
 func (a *applier) makeRecords(sites []*Site) ([]linkerset.Record, error) {
 	records, section := make([]linkerset.Record, len(sites)), sites[0].Relocs.Target
@@ -272,7 +273,7 @@ func (a *applier) neutraliseLoads() error {
 }
 
 // neutralise turns a relocation at the offset of a reference into R_*_NONE against the record of anchor, or deletes
-// it (Options.DropRelocations).
+// it (Settings.DropRelocations).
 func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
 	if a.p.Scan.Settings.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)

@@ -48,43 +48,43 @@ func (p *Plan) checkEarlier() error {
 // and refuses those that were made with another layout, or with notes where none
 // are wanted now, or the other way round. Errors are of type *elfreloc.Error.
 func (s *Scan) CheckEarlier() (bool, error) {
-	o, m, opts := s.Object, s.Machine, &s.Settings
-	earlier, err := opts.Layout.CheckEarlier(o)
+	o, m, settings := s.Object, s.Machine, &s.Settings
+	earlier, err := settings.Layout.CheckEarlier(o)
 	if err != nil || !earlier {
 		return false, err
 	}
-	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
+	if symbol, err := settings.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, settings.ProbePrefix) {
 		return true, cmp.Or[error](err, &elfreloc.Error{File: o.Name, Err: &PrefixError{symbol}})
 	}
 	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, notes.HasStapsdt(o), false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		kind, ok := opts.Layout.IsRecordSection(sec)
+		kind, ok := settings.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
 		hasDTraceNotes = hasDTraceNotes || notes.WroteUSDT(sec)
 	}
 	switch {
-	case hasStapsdtNotes && !opts.Notes:
+	case hasStapsdtNotes && !settings.Notes:
 		return true, earlierError(o, "with notes (--stapsdt)")
-	case recorded && !hasStapsdtNotes && opts.Notes:
+	case recorded && !hasStapsdtNotes && settings.Notes:
 		return true, earlierError(o, "without notes (--no-stapsdt, or a --layout)")
-	case hasDTraceNotes && !opts.DTrace:
+	case hasDTraceNotes && !settings.DTrace:
 		return true, earlierError(o, "with --dtrace")
-	case recorded && !hasDTraceNotes && opts.DTrace:
+	case recorded && !hasDTraceNotes && settings.DTrace:
 		return true, earlierError(o, "without --dtrace")
 	case tests && !recorded && !hasStapsdtNotes && m != nil:
-		return true, opts.checkTests(o, m) // which have no notes
-	case hasStapsdtNotes && opts.Notes:
-		return true, opts.checkAllSemaphores(o, m)
+		return true, settings.checkTests(o, m) // which have no notes
+	case hasStapsdtNotes && settings.Notes:
+		return true, settings.checkAllSemaphores(o, m)
 	}
 	return true, nil
 }
 
 // checkTests refuses an object whose is-enabled sites load semaphores where there are to
 // be none, or the other way round. Some of those that jump do not tell.
-func (opts *Settings) checkTests(o *elfreloc.Object, m arch.Machine) error {
-	im, entries, err := opts.earlierRecords(o, m)
+func (settings *Settings) checkTests(o *elfreloc.Object, m arch.Machine) error {
+	im, entries, err := settings.earlierRecords(o, m)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (opts *Settings) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		}
 		_, loads := m.LoadedSemaphore(text, e.Address.Offset)
 		switch {
-		case (loads || jumps) && !opts.Notes:
+		case (loads || jumps) && !settings.Notes:
 			return earlierError(o, "with notes (--stapsdt)")
-		case !loads && !jumps && opts.Notes:
+		case !loads && !jumps && settings.Notes:
 			return earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 		}
 	}
@@ -133,11 +133,11 @@ func (e *PrefixError) Error() string {
 // checkAllSemaphores refuses an object whose notes name semaphores that it does not define,
 // where each probe is to have one. That an earlier conversion has made more of them than are
 // wanted now cannot be told: guards define them too.
-func (opts *Settings) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
-	if !opts.AllSemaphores || m == nil {
+func (settings *Settings) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
+	if !settings.AllSemaphores || m == nil {
 		return nil
 	}
-	im, entries, err := opts.earlierRecords(o, m)
+	im, entries, err := settings.earlierRecords(o, m)
 	if err != nil {
 		return err
 	}
@@ -159,11 +159,11 @@ func (opts *Settings) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) err
 }
 
 // earlierRecords reads the records that an object holds.
-func (opts *Settings) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
+func (settings *Settings) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
 	im, err := image.Open(o, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	entries, _, err := opts.Layout.Read(im)
+	entries, _, err := settings.Layout.Read(im)
 	return im, entries, err
 }

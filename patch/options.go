@@ -57,7 +57,7 @@ type Options struct {
 	LinkConverts bool
 }
 
-// Settings are what Options decide for one object. Its other fields are those of Options.
+// Settings are what Options decide for one object. Fields without a comment are those of Options.
 type Settings struct {
 	Names           Names
 	Target          Target // AnyTarget if nothing depends on it

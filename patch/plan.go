@@ -58,7 +58,7 @@ type planner struct {
 // What cannot be disabled is in Refused; then the plan must not be applied. If the machine is unknown, an object that
 // refers to a stub is an error, even if only debug sections do: no relocation can be neutralised.
 func NewPlan(s *Scan) (*Plan, error) {
-	opts := &s.Settings
+	settings := &s.Settings
 	p := &planner{Plan: &Plan{Scan: s}}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
@@ -67,18 +67,18 @@ func NewPlan(s *Scan) (*Plan, error) {
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
-	namesStub := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if len(s.Calls)+len(s.Refused) == 0 && !namesStub {
+	needsMachine := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
+	if len(s.Calls)+len(s.Refused) == 0 && !needsMachine {
 		return p.Plan, nil
 	}
 	if s.Machine == nil {
 		return nil, s.Unsupported()
 	}
-	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
-	if _, ok := s.Machine.(arch.DOFMachine); opts.DTraceForms && !ok {
+	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(settings.ReturnThunk)
+	if _, ok := s.Machine.(arch.DOFMachine); settings.DTraceForms && !ok {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", s.Object.Machine)}
 	}
-	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
+	if settings.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	if err := p.addCalls(); err != nil {

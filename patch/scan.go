@@ -48,7 +48,7 @@ type Scan struct {
 	Machine  arch.Machine // nil for one that is not known
 	Settings Settings     // for this object
 	Stubs    []*Stub      // in the order of their symbols
-	Calls    []Reference  // from code, sorted by section and offset
+	Calls    []Reference  // from code: calls, loads of a stub's address, marked NOPs; sorted by section and offset
 	Refused  []Refusal    // from other sections that are loaded
 	guards   []guard      // in the order of their symbols
 
@@ -69,8 +69,8 @@ func NewScan(o *elfreloc.Object, m arch.Machine, opts Options) *Scan {
 	return &Scan{Object: o, Machine: m, Settings: opts.Decide(o), stubTexts: opts.StubTexts(), limits: newLimits(o)}
 }
 
-// NamesStub reports whether the name of a stub, or of a guard that may have to be converted, occurs among the names of symbols. Most
-// objects have none, and are not read further.
+// NamesStub reports whether the name of a stub, or of a guard that may have to be converted, occurs among the names of symbols. In
+// most objects none does; then Examine only looks at records and notes that are there.
 func (s *Scan) NamesStub() (bool, error) {
 	if s.namesStub == nil {
 		found, err := s.Object.NamesContain(s.stubTexts)

@@ -21,7 +21,7 @@ import (
 // before the error have found. The output copies from the source, which has to be open.
 type conversion struct {
 	entry    *manifest.Object // nil where no manifest is wanted
-	object   *input.Object    // nil for another file
+	object   *input.Object    // as the source has it, before restore; nil for another file
 	output   *elfreloc.Output // nil where nothing changes
 	warnings []error
 	lines    bytes.Buffer // to print once the output is written

@@ -91,8 +91,8 @@ func (s *Source) object() (*Object, error) {
 	return &Object{o, machines.Lookup(o.ABI()), s}, nil
 }
 
-// ELF reads the headers of an ELF file of any type. Another file that need not be
-// converted, as it contains none of the texts, is ErrSkipped.
+// ELF reads the headers of an ELF file of any type. Bitcode without any of the texts is ErrSkipped, and so is any other member of an
+// archive that is not ELF.
 func (s *Source) ELF(stubTexts [][]byte) (*Object, error) {
 	typ, err := s.Type()
 	switch {

@@ -80,7 +80,7 @@ type link struct {
 	*process.Process
 	session *session
 	linker  linker
-	args    []string // as they came
+	args    []string // as they came, or with a response file that can be read once in its place
 }
 
 func (l *link) run() (process.Status, error) {

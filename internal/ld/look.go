@@ -19,7 +19,7 @@ import (
 	"sdtconvert/patch"
 )
 
-// survey is what the look knows of a link. It does not change afterwards.
+// survey is what the look knows of a link. It does not change once Run has completed missesFiles.
 type survey struct {
 	line  *commandLine
 	files []*inputFile
@@ -212,7 +212,7 @@ func targetOf(file string) (target input.Target) {
 	return target
 }
 
-// inputs returns the files that are not linked as they are.
+// inputs returns the files that are not linked as data.
 func (s *survey) inputs() (inputs []*inputFile) {
 	for _, in := range s.files {
 		if !in.isData {

@@ -201,7 +201,7 @@ func (l *link) superviseCommand(p runPlan, c *fileConverter, s *supervise.Superv
 	return r.state.result(status), err
 }
 
-// supervisedRun answers the opens of a linker. All that changes is in the state.
+// supervisedRun answers the opens of a linker. All that changes is in the state, but for child and code.
 type supervisedRun struct {
 	*link
 	plan       runPlan

@@ -15,7 +15,7 @@ import (
 // Open is an attempt of a process to open a file. It waits for one of Continue, Give and
 // Fail, which any goroutine may call.
 type Open struct {
-	PID   int    // of the thread
+	PID   int    // the thread's ID, which is the process's for its first thread
 	Path  string // as the process names the file
 	File  string // the path by which this process finds the file
 	Write bool   // the file is to be written

@@ -51,7 +51,7 @@ type state struct {
 	faulting     []*probe.Site // whose trampolines have met memory that is not there
 }
 
-// clone returns a copy that shares nothing but what does not change.
+// clone returns a copy for a child. Rings, counters and the process that events name stay common.
 func (s *state) clone() state {
 	c := *s
 	c.modules, c.traps, c.semaphores, c.rings = maps.Clone(s.modules), maps.Clone(s.traps), maps.Clone(s.semaphores), maps.Clone(s.rings)

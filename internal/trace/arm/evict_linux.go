@@ -1,6 +1,6 @@
 package arm
 
-// Room for the jump of a site of one byte. The four bytes behind the site are the distance of its jump. If the jump would land where something
+// Room for the jump of a site of one byte, on amd64 alone. The four bytes behind the site are the distance of its jump. If the jump would land where something
 // is, the instruction behind the site moves, and a jump takes its place: at the same boundary, so that whoever jumps there gets its effect. The
 // bytes of this jump can be chosen, and with them where the site's jump lands:
 //

@@ -162,7 +162,8 @@ func (a *Armer) Trap(tid int) Stop {
 	return HandledStop
 }
 
-// isBeside reports whether a thread may be where one stops that has met a breakpoint, and has not met it: behind a NOP of one byte, or before it.
+// isBeside reports whether a thread may be at the place of a hit without one: threads stop before breakpoints here, or the site was a NOP of
+// one byte, behind which the next instruction begins.
 func (a *Armer) isBeside(s *armedSite) bool {
 	return a.traits.Threads.Trap == 0 || bytes.HasPrefix(s.old, a.traits.Nops[0])
 }
