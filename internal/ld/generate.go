@@ -250,7 +250,12 @@ func withReferences(path string, native []extraction) (fd int, err error) {
 			return err
 		}
 		for _, x := range native {
-			if len(maps.Collect(syms.Named(x.symbol))) == 0 {
+			isKnown := false
+			for range syms.Named(x.symbol) {
+				isKnown = true
+				break
+			}
+			if !isKnown {
 				e.AddSymbol(elfreloc.Symbol{Name: x.symbol, Bind: elf.STB_GLOBAL})
 			}
 		}

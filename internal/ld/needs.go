@@ -352,12 +352,13 @@ type needsCollector struct {
 
 // add adds an object, or a member of an archive.
 func (c *needsCollector) add(obj *input.Object, plan *patch.Plan) error {
-	scan := plan.Scan
-	if len(scan.Stubs) == 0 { // it may have definitions
-		scan = nil
+	if len(plan.Scan.Stubs) == 0 { // it may have definitions
+		if named, err := obj.NamesContain(probeTexts(c.options)); err != nil || !named {
+			return err
+		}
 	}
 	p := newNeeds(c.options)
-	err := p.add(c.options, obj, scan)
+	err := p.add(c.options, obj, plan.Scan)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	path := obj.Source.File.Path

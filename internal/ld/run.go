@@ -407,22 +407,23 @@ func (r *supervisedRun) serve(o *supervise.Open, f *servedFile) {
 // names twice, lld generates code once. A member of a thin archive may be a file that the line names as well. lld leaves such
 // a member out of the link, so the code is for the file under the name that the line has; it fails if both have one name.
 func (r *supervisedRun) isFirstRead(f *servedFile, path string) (bool, error) {
-	words := 0
+	named := 0
 	for _, a := range r.plan.line.args {
 		if a.kind == inputArg && a.value == path {
-			words++
+			named++
 		}
 	}
-	if f.isSurelyRead && words == 0 {
+	if f.isSurelyRead && named == 0 {
 		return false, nil
 	}
 	before := r.state.readCode(f, path)
+	reads := 1
 	for _, earlier := range before {
 		if earlier == path {
-			words--
+			reads++
 		}
 	}
-	if f.isSurelyRead && words <= 0 {
+	if f.isSurelyRead && reads > named {
 		return false, fmt.Errorf("%s: is linked by this name and as a member of a thin archive, and holds code for link-time optimisation; "+
 			"leave it out of one of the two, or compile it with -fno-lto", path)
 	}
