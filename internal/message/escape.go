@@ -38,8 +38,8 @@ func Escape(text string) string {
 }
 
 // isHidden reports whether a character is not shown as itself: it is a control character, a format character, a
-// separator of lines, or none that Unicode has assigned.
-func isHidden(r rune) bool { return !unicode.IsGraphic(r) }
+// separator of lines, or none that Unicode has assigned. Nearly all are of ASCII.
+func isHidden(r rune) bool { return (r < ' ' || r > '~') && !unicode.IsGraphic(r) }
 
 // EscapeJSON does for a document of JSON what Escape does for a line: in strings, what has no shape becomes \uNNNN, which
 // readers take for the same character. encoding/json does so for control characters of 7 bits and line separators

@@ -118,10 +118,13 @@ func (s *Space) Read() error {
 		return err
 	}
 	for _, read := range []func() error{s.readRecords, s.readNotes, s.addRows, s.readDOF} {
+		known := len(s.Sites)
 		if err := read(); err != nil {
 			return err
 		}
-		slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Address.Compare(b.Address) })
+		if len(s.Sites) > known {
+			slices.SortStableFunc(s.Sites, func(a, b Site) int { return a.Address.Compare(b.Address) })
+		}
 	}
 	return nil
 }
